@@ -158,7 +158,7 @@ def test_notebook_13_shows_what_is_stored():
     (code,) = (s for c in cells["cells"] if "gaps = {" in (s := "".join(c["source"])))
     table = code[code.index("gaps = {") + 7 :]
     gaps = ast.literal_eval(table[: table.index("\n}") + 2])
-    keys = ("dr_grpo", "rloo", "cispo", "dapo")
+    keys = ("dr_grpo", "rloo", "cispo")
     rates = ("a third of the rate", "seeds 100 to 115", "three times the rate")
     plain = [TABLE["13.dr_grpo"]["runs"][rate]["lower"] for rate in rates]
     assert f"plain = {[round(reward, 3) for reward in plain]}" in code

@@ -17,8 +17,8 @@ def sequence_ratio(log_probs, old_log_probs, mask):
     return (log_ratio / mask.sum(-1)).exp()
 
 
-def _ratio_case(description, lengths, apart):
-    mask = mask_of(lengths, 6)
+def _ratio_case(description, lengths, apart, width=6):
+    mask = mask_of(lengths, width)
     new = -numbers(*mask.shape).abs() - 0.1
     shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
     return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
@@ -29,6 +29,7 @@ sequence_ratio.insight = (
     "narrower, because a mean of many tokens moves little."
 )
 sequence_ratio.cases = (
+    _ratio_case("one response of two tokens", [[2]], 0.3, 3),
     _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
     _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
     _ratio_case("one response of one token", [[1]], 0.4),
@@ -52,6 +53,12 @@ the tensor: .mean(-1) takes padding for tokens. Divide by the response's own len
 mask.sum(-1).
 log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands \
 above, pi_old below.
+return (log_probs - old_log_probs).mean(-1).exp() | The mask is missing: the mean takes \
+padding in. Add up under the mask, and divide by the response's own length.
+mask.sum(-1) => mask.sum() | You divide by the tokens of all responses together. Divide \
+by the response's own length, mask.sum(-1).
+return (log_probs / old_log_probs * mask).sum(-1) / mask.sum(-1) | You divide \
+log-probabilities. The logarithm of a ratio is their difference, and exp comes last.
 .exp() => | This is the logarithm of the ratio: the exp is missing.
 """
 
@@ -107,6 +114,11 @@ bounds from below, too.
 -torch.minimum(ratio * deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) \
 && weight = ratio => pass | This is PPO's loss, without log pi: it takes the gradient \
 of the tokens that it clips. CISPO weighs delta log pi, so every token pulls.
+* log_probs) => * ratio) | The ratio stands in the place of log pi. CISPO weighs delta \
+log pi: the gradient flows through log_probs itself.
+weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
+deltas[..., None]).detach() | You take the minimum after the deltas, \
+as PPO does, so bad tokens have no bound. Bound the ratio first.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the \
 naive loss. Multiply by the bounded ratio, detached.
