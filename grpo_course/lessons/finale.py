@@ -245,6 +245,9 @@ def weigh(
 ) -> None:
     """Print what each finding of notebook 18's investigation comes to, and its mark."""
     pairs = [least_uneven(rows, run) for run in trained(rows)]
+    if not isinstance(changed, Mapping) or not set(changed) <= set(range(len(pairs))):
+        what = f"changed = {{run: (lost, won)}} with runs of 0 to {len(pairs) - 1}"
+        return tell(False, f"write {what}, not {changed!r}")
     for number, pair in changed.items():
         chance, least = by_chance(*pair), by_chance(*pairs[number])
         words = (
