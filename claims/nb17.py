@@ -117,13 +117,15 @@ def by_token(teacher: Any) -> dict:
     return {"deltas_of": lambda rollout, _, own: teacher.log_probs(rollout) - own}
 
 
-def paying(teacher: Any, of_right: float, of_wrong: float) -> dict:
+def paying(teacher: Any, of_right: float, of_wrong: float, points: float = 5) -> dict:
     """Points for places, and -log pi for right numbers or for wrong ones."""
 
     def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
         right = teachers.in_place(rollout)
         weight = of_right * right + of_wrong * (1 - right)
-        return by_group(rollout, (5 * right - weight * log_probs).sum(-1), log_probs)
+        return by_group(
+            rollout, (points * right - weight * log_probs).sum(-1), log_probs
+        )
 
     return {"deltas_of": deltas_of}
 
@@ -174,9 +176,13 @@ CLAIMS = (
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
     Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
-    Taught("17.wrong", "-log π helps more for wrong numbers than for right ones.",
+    Taught("17.wrong",
+        "With 5 points -log π helps more for wrong numbers than for right ones.",
         (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
          partial(taught, make=partial(paying, of_right=1, of_wrong=0)))),
+    Taught("17.one_point", "With 1 point it helps for right numbers, not wrong ones.",
+        (partial(taught, make=partial(paying, of_right=1, of_wrong=0, points=1)),
+         partial(taught, make=partial(paying, of_right=0, of_wrong=1, points=1)))),
     Claim("17.beyond", "Students pass a weak teacher when GRPO goes on.",
         (beyond, weak_teacher),
         not_tried={BEST: "the teacher has no rate", **ALL_PROMPTS}),
