@@ -235,6 +235,9 @@ torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Noth
 is clipped: this is the unclipped loss.
 torch.minimum => torch.maximum | You take the larger of the two. Clipping must never \
 promise more than the ratio does: torch.minimum.
+torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * \
+each | You take the clipped gain always. A bad response at a ratio of 50 must still \
+be pushed down: take the smaller of clipped and unclipped, torch.minimum.
 clamp(0.8, 1.2) => clamp(max=1.2) | You clamp on one side only. A bad response's \
 ratio is held at 0.8: clamp(0.8, 1.2).
 -kept.sum() / mask.sum() => -(kept.sum((-1, -2)) / mask.sum((-1, -2))).mean() | You \
@@ -244,6 +247,10 @@ deltas[..., None] => deltas[:, None] | deltas broadcasts along trial. Each respo
 has one delta for all its tokens: deltas[..., None] is [batch trial 1].
 aggregation == => aggregation != | The two means are the wrong way round: \
 'sequence_mean' averages each response first.
+(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.mean() | You divide each response \
+by the width of the tensor. Padding is not its length: divide by mask.sum(dim=-1).
+-kept.sum() / mask.sum() => -kept.mean() | You divide by the size of the tensor. \
+Padding does not count: divide by mask.sum().
 -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / \
 mask.sum(dim=-1)).mean() => -kept.mean() | You divide by the width of the tensor. \
 Padding counts in neither sum nor length: divide by mask.sum.
@@ -337,6 +344,13 @@ a token have read it already. Those one place before score it.
 logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong \
 side: these logits score the prompt, and the response begins after it. Count from the \
 end.
+scores.gather(-1, responses[..., None]).squeeze(-1) => logits[..., :-1, \
+:].log_softmax(-1).gather(-1, tokens[..., 1:, None]).squeeze(-1)[..., :width] | You \
+keep the first scores, and those begin inside the prompt, so each stands beside the \
+noted one of another token. The response's own are the last: [..., -width:].
+masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, \
+log_probs | The old and the new scores are exchanged, so every ratio is turned over. \
+The new ones come first.
 scores.gather(-1, responses[..., None]).squeeze(-1) => shifted_log_probs(logits, \
 tokens)[..., -width:] | Your 9.1 cuts the second axis, and here that is trial. Cut \
 pos instead: logits[..., :-1, :] and tokens[..., 1:].
@@ -355,6 +369,9 @@ masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \
 log_probs.detach() | You compare the policy with itself, so every ratio is 1, and \
 nothing is ever clipped. The old scores are the argument old_log_probs, noted when \
 the responses were sampled.
+.log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over the places of the \
+text. The chances of all tokens at one place sum to one: the vocabulary is the last \
+axis.
 .log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax \
 over the vocabulary first.
 """
