@@ -123,10 +123,8 @@ def _by_one_pattern(completion, answer):
     match = re.fullmatch(form, completion)
     if not match or not match[1].strip():
         return 0.0
-    try:
-        return float(float(match[2].replace(",", "").strip("$ ")) == float(answer))
-    except ValueError:
-        return 0.0
+    given = read_number(match[2])
+    return float(given is not None and given == read_number(answer))
 
 
 def _until_eos(tokens, prompt_width, eos):

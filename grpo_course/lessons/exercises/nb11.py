@@ -285,6 +285,11 @@ return (format_reward([completion])[0] + is_correct(completion, answer)) / 2 | Y
 add the two. The right form around a wrong answer earns half, for no work at all. \
 Here only both together pay.
 correctness_reward([completion], [answer]) == [1.0] => \
+completion.rpartition("<answer>")[2].partition("</answer>")[0].strip().replace("$", \
+"").replace(",", "").removesuffix(".00") == answer | You clean the text by hand, and \
+`1,200 seats` or `24*50 = 1200` are still no numbers. Let correctness_reward compare, \
+or read_number(...) on both sides.
+correctness_reward([completion], [answer]) == [1.0] => \
 completion.rpartition("<answer>")[2].partition("</answer>")[0] == answer | You \
 compare texts, so $1,200.00 is not 1200. Compare numbers: read_number(...) on both \
 sides.
