@@ -33,6 +33,7 @@ LOSS_COLOURS = {
     "naive": COLOURS[3],
     "any loss": COLOURS[2],
     "no minimum": COLOURS[5],
+    "one let go": COLOURS[4],
 }
 
 
