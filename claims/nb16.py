@@ -34,13 +34,14 @@ def learned(
     setting: Setting,
     credit: Callable[[Tensor, Tensor], Tensor] = by_trajectory,
     rate: float = 0.1,
+    budget: int = 30_000,
     **knobs,
 ) -> Tensor:
     """The exact probability of a right answer at the end. -> [seed]"""
     logits = train_chain(
         credit,
         rate=rate * setting.rate,
-        budget=round(30_000 * setting.length),
+        budget=round(budget * setting.length),
         seeds=setting.seeds,
         **knobs,
     )
@@ -56,8 +57,14 @@ CLAIMS = (
         (partial(learned, credit=by_turn), learned)),
     Chain("16.place", "Two calls: compared at the same place, it learns more.",
         (partial(two, credit=by_state), two)),
+    Chain("16.more", "Three calls: compared at the same place, it learns more.",
+        (partial(learned, credit=by_state), learned), seeds=range(200, 264)),
     Chain("16.groups", "Three calls: groups of 8 learn more than groups of 32.",
         (learned, partial(learned, group=32))),
+    Chain("16.few", "Groups of 8 on 64 prompts end as groups of 32 on 16 do.",
+        (partial(learned, prompts=64), partial(learned, group=32)), within=0.05),
+    Chain("16.large", "With as many updates groups of 32 learn more than groups of 8.",
+        (partial(learned, group=32, budget=120_000), learned)),
     Chain("16.updates", "Three calls: 4 prompts a batch learn more than 16.",
         (partial(learned, prompts=4), learned)),
     Chain("16.short", "Short chains first learn more than three calls at once.",

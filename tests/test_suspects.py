@@ -19,7 +19,7 @@ def say(capsys, guilty, ends=ENDS, **knobs):
 
 def test_a_case_is_closed_where_the_accused_are_those_whose_change_helps(capsys):
     closed, told = say(capsys, ["noise", "step"])
-    assert closed and "Guilty: noise, step. What changed nothing: time" in told
+    assert closed and "Guilty: noise, step. What did not help: time, worse" in told
     assert "worse: 0.450 -> 0.250, a change of -0.200 ± 0.000. It harms." in told
 
 
@@ -31,7 +31,8 @@ def test_a_case_is_closed_where_the_accused_are_those_whose_change_helps(capsys)
         (["nobody"], {}, "No experiment is called 'nobody'"),
         (["step"], {"noise": {"b": 2, "c": 3}, "time": {}}, "noise: two things were"),
         (["step"], {"noise": {}, "time": {}}, "noise: nothing was changed"),
-        ([], {"noise": {}, "step": {}}, "that show something: 2."),
+        ([], {"noise": {}, "step": {}}, "change shows something: 2."),
+        ([], {"noise": {"d": 1}, "step": {"d": 2}}, "change shows something: 2."),
     ],
 )
 def test_a_case_stays_open_and_says_why(capsys, guilty, changed, told):

@@ -1,4 +1,4 @@
-"""The inquiry of notebook 02: which suspect stops the policies?
+"""The inquiry of notebooks 02 and 16: which suspect stops the policies?
 
 An experiment changes one knob. Its numbers convict a suspect or free it, and whoever
 names the guilty has to agree with them.
@@ -13,7 +13,7 @@ from torch import Tensor
 from grpo_course.classroom.screen import WIDTH
 from grpo_course.loop import ENOUGH, mean_and_error
 
-FEWEST = 3  # suspects that an inquiry tries
+FEWEST = 3  # knobs that an inquiry tries
 LEAST = 0.05  # a change that matters
 
 
@@ -31,6 +31,7 @@ def judge_suspects(
     errors, seed by seed, and by `LEAST` or more.
     """
     accused, convicted, tried = set(guilty), set(), set()
+    turned = set()  # knobs: the same one twice is one suspect
     for name, knobs in experiments.items():
         change = ends[name] - usual
         mean, error = (value.item() for value in mean_and_error(change))
@@ -43,6 +44,7 @@ def judge_suspects(
             finding = "every number is what it was. Is the knob where it always is?"
         else:
             tried.add(name)
+            turned |= set(knobs)
             helps = mean >= max(ENOUGH * error, LEAST)
             harms = -mean >= max(ENOUGH * error, LEAST)
             convicted |= {name} if helps else set()
@@ -50,23 +52,27 @@ def judge_suspects(
             word = "It harms. Turn the knob the other way." if harms else word
             finding = f"{numbers}. {word}"
         print(textwrap.fill(f"{name}: {finding}", WIDTH, subsequent_indent="    "))
-    missing = what_is_missing(accused, convicted, tried, set(experiments))
+    missing = what_is_missing(accused, convicted, tried, turned, set(experiments))
     free = ", ".join(sorted(tried - convicted)) or "nobody"
     closed = f"The case is closed. Guilty: {', '.join(sorted(convicted))}. "
-    closed += f"What changed nothing: {free}."
+    closed += f"What did not help: {free}."
     print(textwrap.fill(missing or closed, WIDTH))
     return not missing
 
 
 def what_is_missing(
-    accused: set[str], convicted: set[str], tried: set[str], known: set[str]
+    accused: set[str],
+    convicted: set[str],
+    tried: set[str],
+    turned: set[str],
+    known: set[str],
 ) -> str:
     """What keeps the case open, in words; "" if nothing does."""
     if unknown := sorted(accused - known):
         return f"No experiment is called {unknown[0]!r}."
-    if len(tried) < FEWEST:
+    if len(turned) < FEWEST:
         return (
-            f"Experiments that show something: {len(tried)}. The case needs "
+            f"Knobs whose change shows something: {len(turned)}. The case needs "
             f"{FEWEST}, and one of them that helps."
         )
     if not convicted:

@@ -36,6 +36,8 @@ turn_mask.cases = (
     ),
     case("cut off after the tool", lengths=[[1, 2, 0], [2, 1, 1]], width=6),
     case("cut off, four turns", lengths=[[1, 1, 1, 2], [2, 1, 0, 0]], width=7),
+    case("the tool says nothing", lengths=[[1, 0, 2], [1, 1, 1]], width=4),
+    case("the tool begins", lengths=[[0, 2, 1], [1, 1, 1]], width=4),
     case("no tool was called", lengths=[[4, 0, 0], [2, 0, 0]], width=4),
 )
 turn_mask.mistakes = """

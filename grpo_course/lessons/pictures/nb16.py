@@ -9,12 +9,9 @@ from torch import Tensor
 from grpo_course.classroom.plots import (
     COLOURS,
     LINES,
-    PI,
     axes_row,
     finish,
-    legend_above,
     legend_below,
-    write,
 )
 
 
@@ -31,16 +28,18 @@ def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
     return axes
 
 
-def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> Axes:
-    """The share right of each kind of problem: a thin line a seed. [stop seed]"""
-    ax = axes_row()[0]
-    for (kind, curve), colour, line in zip(
-        curves.items(), COLOURS, LINES, strict=False
-    ):
-        ax.plot(stops, curve, color=colour, ls=line, lw=1, alpha=0.5)
-        ax.plot(stops, curve.mean(dim=-1), color=colour, ls=line, lw=3, label=kind)
-    finish(ax, "update", "share right")
-    return legend_above(ax)
+def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]:
+    """The share right of each kind of problem, a panel for a seed. [stop seed]"""
+    num_seeds = next(iter(curves.values())).shape[-1]
+    axes = axes_row(num_seeds, width=2.2 * num_seeds)
+    for seed, ax in enumerate(axes):
+        for row, (kind, curve) in enumerate(curves.items()):
+            look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+            ax.plot(stops, curve[:, seed], label=kind, **look)
+        ax.set(ylim=(-0.03, 1.03), title=f"seed {seed}")
+        finish(ax, "update", "" if seed else "share right")
+    legend_below(axes)
+    return axes
 
 
 def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
@@ -61,17 +60,4 @@ def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
     ax.set_xticks(range(1, longest + 1), [f"turn {n}" for n in range(1, longest + 1)])
     finish(ax, "the last turn of each line is the answer", "conversations needed")
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    return ax
-
-
-def plot_learned_turns(needed: Mapping[int, float]) -> Axes:
-    """Conversations needed for a bad turn, by how many turns are learned already."""
-    ax = axes_row()[0]
-    ax.plot([*needed], [*needed.values()], marker="o", color=PI)
-    ax.set(yscale="log", ylim=(3, 1e6))
-    ax.set_xticks([*needed])
-    for learned, number in needed.items():
-        write(ax, f"{number:,.0f}", learned, number, (8, 6), fontsize=11, ha="left")
-    ax.set_xlim(-0.2, max(needed) + 0.5)
-    finish(ax, "turns of the four that copy 98 times in 100", "conversations needed")
     return ax
