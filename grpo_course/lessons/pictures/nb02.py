@@ -9,26 +9,17 @@ from torch import Tensor
 from grpo_course.classroom.plots import legend_above, plot_bands
 
 
-def plot_unseen(
-    ends: Mapping[tuple[int, int], tuple[Tensor, Tensor]],
-    size: int,
-    more: tuple[int, int],
-) -> Axes:
+def plot_unseen(ends: Mapping[int, tuple[Tensor, Tensor]]) -> Axes:
     """P(sorted) of prompts trained on and held out, by how many were trained on.
 
-    `ends` holds both [seed] for each (prompts, responses); `size` is the number of
-    responses of the curves, and the pair `more` is drawn as circles.
+    `ends` holds both [seed] for each number of prompts.
     """
-    counts = sorted({count for count, each in ends if each == size})
     seen, unseen = (
-        torch.stack([ends[count, size][side] for count in counts]) for side in (0, 1)
+        torch.stack([each[side] for each in ends.values()]) for side in (0, 1)
     )
     curves = {"the prompts trained on": seen, "25 held out": unseen}
-    ax = plot_bands(curves, "P(sorted)", "prompts trained on", x=counts)
-    circles = [each.mean() for each in ends[more]]
-    label = f"{more[1]} responses each"
-    ax.plot([more[0]] * 2, circles, "o", c="black", mfc="none", ms=10, label=label)
+    ax = plot_bands(curves, "P(sorted)", "prompts trained on", x=list(ends))
     ax.set_xscale("log")
-    ax.set_xticks(counts, list(map(str, counts)))
+    ax.set_xticks(list(ends), list(map(str, ends)))
     ax.minorticks_off()
     return legend_above(ax)
