@@ -31,8 +31,8 @@ def test_a_case_is_closed_where_the_accused_are_those_whose_change_helps(capsys)
         (["nobody"], {}, "No experiment is called 'nobody'"),
         (["step"], {"noise": {"b": 2, "c": 3}, "time": {}}, "noise: two things were"),
         (["step"], {"noise": {}, "time": {}}, "noise: nothing was changed"),
-        ([], {"noise": {}, "step": {}}, "change shows something: 2."),
-        ([], {"noise": {"d": 1}, "step": {"d": 2}}, "change shows something: 2."),
+        ([], {"noise": {}, "step": {}}, "that show something: 2."),
+        ([], {"noise": {"d": 1}, "step": {"d": 2}}, "they change: 2. The case"),
     ],
 )
 def test_a_case_stays_open_and_says_why(capsys, guilty, changed, told):

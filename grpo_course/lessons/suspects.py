@@ -13,7 +13,7 @@ from torch import Tensor
 from grpo_course.classroom.screen import WIDTH
 from grpo_course.loop import ENOUGH, mean_and_error
 
-FEWEST = 3  # knobs that an inquiry tries
+FEWEST = 3  # experiments of an inquiry, each with a knob of its own
 LEAST = 0.05  # a change that matters
 
 
@@ -70,11 +70,13 @@ def what_is_missing(
     """What keeps the case open, in words; "" if nothing does."""
     if unknown := sorted(accused - known):
         return f"No experiment is called {unknown[0]!r}."
-    if len(turned) < FEWEST:
+    if len(tried) < FEWEST:
         return (
-            f"Knobs whose change shows something: {len(turned)}. The case needs "
+            f"Experiments that show something: {len(tried)}. The case needs "
             f"{FEWEST}, and one of them that helps."
         )
+    if len(turned) < FEWEST:
+        return f"Knobs that they change: {len(turned)}. The case needs {FEWEST}."
     if not convicted:
         return "Nothing has helped yet. What have you not changed?"
     if innocent := sorted(accused - convicted):

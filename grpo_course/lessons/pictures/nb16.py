@@ -36,8 +36,8 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
         for row, (kind, curve) in enumerate(curves.items()):
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
             ax.plot(stops, curve[:, seed], label=kind, **look)
-        ax.set(ylim=(-0.03, 1.03), title=f"seed {seed}")
-        finish(ax, "update", "" if seed else "share right")
+        ax.set(ylim=(-0.03, 1.03))
+        finish(ax, "update", "" if seed else "share right", f"seed {seed}")
     legend_below(axes)
     return axes
 
