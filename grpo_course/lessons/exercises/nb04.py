@@ -70,6 +70,8 @@ torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the
 clipped product is left. Without the min, a token that was pushed the wrong way out \
 of the range can never come back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
+.clamp(0.8, 1.2) => .clamp(0.9, 1.1) | Your range goes from 0.9 to 1.1. With an \
+epsilon of 0.2 it goes from 0.8 to 1.2.
 .clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range \
 of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, \
 0.8 and 1.2.
@@ -164,6 +166,8 @@ deltas > 0 => deltas >= 0 && deltas < 0 => deltas <= 0 | You count tokens whose 
 is zero. They had no gradient that clipping could have taken.
 1 + epsilon => epsilon && 1 - epsilon => -epsilon | You compare the ratio with epsilon \
 alone. It lies around 1: the range goes from 1 - epsilon to 1 + epsilon.
+1 - epsilon => 1 / (1 + epsilon) | Your lower bound is 1 / (1 + epsilon). The range is \
+as wide below 1 as above: it begins at 1 - epsilon.
 low | high => ~(low | high) | This is the share of tokens that keep their gradient. \
 The share that loses it is asked for.
 low | high) => low | high).any(dim=-1) | You count responses with such a token. The \
