@@ -70,8 +70,6 @@ torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the
 clipped product is left. Without the min, a token that was pushed the wrong way out \
 of the range can never come back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
-.clamp(0.8, 1.2) => .clamp(0.9, 1.1) | Your range goes from 0.9 to 1.1. With an \
-epsilon of 0.2 it goes from 0.8 to 1.2.
 .clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range \
 of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, \
 0.8 and 1.2.
