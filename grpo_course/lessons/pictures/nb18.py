@@ -8,7 +8,14 @@ from matplotlib.axes import Axes
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import DOWN, UP, axes_row, finish
-from grpo_course.lessons.finale import Run, begun, least_uneven, lost_and_won, trained
+from grpo_course.lessons.finale import (
+    Run,
+    begun,
+    least_uneven,
+    lost_and_won,
+    start_of,
+    trained,
+)
 
 
 def balance(lost: int, won: int) -> tuple[float, float]:
@@ -57,7 +64,7 @@ def plot_ends(rows: Run, intervals: bool = False) -> Axes:
     ax.axvline(0, color="black", lw=1)
     reach = max(map(abs, ax.get_xlim()))
     ax.set_xlim(-reach, reach)
-    problems = rows["starts"][0]["problems"]
+    problems = start_of(rows)["problems"]
     describe(ax.figure, f"Rows lost and won, of {problems}. {'; '.join(told)}.")
     xlabel = f"of {problems} rows: lost ←   → won   (● their balance)"
     finish(ax, xlabel, "").grid(visible=False, axis="y")
