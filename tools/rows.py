@@ -2,16 +2,18 @@
 
 .venv/bin/python -m tools.rows --model models/qwen
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
+.venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid" --fresh
 .venv/bin/python -m tools.rows --model models/qwen --supervise
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
 The second reads a folder of `train --task qwen`: what it noted of each update, a few
-responses, and what the model at its end makes of the same 64 rows. The third is the
-rival: the same model imitates solutions of GSM8K, with the prompt of the run. The last
-trains for a coin, and the second reads it. Written to grpo_course/lessons/rows.json.
-The first two take some minutes each on two cores, the others half an hour or more.
+responses, and what the model at its end makes of the same 64 rows. The third asks the
+192 rows behind them, before and after. The fourth is the rival: the same model imitates
+solutions of GSM8K, with the prompt of the run. The last trains for a coin, and the
+second reads it. Written to grpo_course/lessons/rows.json. The first two take some
+minutes each on two cores, the others half an hour or more.
 """
 
 import argparse
@@ -51,7 +53,7 @@ from grpo_course.text.training import (
 )
 
 CONFIG = presets_of("qwen")["qwen"]
-COUNTS, PROBLEMS, SHOWN = (0, 2, 4, 8), 64, 4
+COUNTS, PROBLEMS, FRESH, SHOWN = (0, 2, 4, 8), 64, 192, 4
 GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
 STEPS, SOLUTIONS, RATE = 32, 4, 1e-5  # of the imitation
 NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
@@ -161,30 +163,36 @@ def answers(
     return found, shown
 
 
+def before_and_after(folder: Path, name: str, rows: slice) -> dict[str, Any]:
+    """What some of the rows held back come to before and after a finished run."""
+    config = replace(saved_config(folder), eval_problems=rows.stop)
+    newest = checkpoint_path(folder, saved_epochs(folder)[-1])
+    found: dict[str, Any] = {
+        "name": name,
+        "seed": config.seed,
+        "learning_rate": config.learning_rate,
+    }
+    for when, path in (("begun", str(config.model)), ("end", newest)):
+        policy, environment = load_trained(config, path, "validation")
+        problems = environment.problems[rows]
+        environment = make_environment(config, problems, environment.tokenizer)
+        found[when], found["written"] = answers(policy, environment, qwen.MARK)
+    return found
+
+
 def of_run(folder: Path, name: str) -> dict:
     """A finished run: update by update, two responses of each, its start and end."""
-    config = replace(saved_config(folder), eval_problems=PROBLEMS)
     lines = read_lines(folder / METRICS)  # the last may be a look at held-out rows
     updates = [{key: line[key] for key in NOTED} for line in lines if NOTED[0] in line]
     responses = [
         {key: one[key] for key in ("epoch", "question", "answer", "completion")}
         for one in read_lines(folder / SAMPLES)[::GROUP]
     ]
-    newest = checkpoint_path(folder, saved_epochs(folder)[-1])
-    start, environment = load_trained(config, str(config.model), "validation")
-    begun, _ = answers(start, environment, qwen.MARK)
-    policy, environment = load_trained(config, newest, "validation")
-    found, written = answers(policy, environment, qwen.MARK)
     return {
-        "name": name,
-        "seed": config.seed,
-        "learning_rate": config.learning_rate,
-        "form_weight": config.reward_weights["form"],
+        **before_and_after(folder, name, slice(0, PROBLEMS)),
+        "form_weight": saved_config(folder).reward_weights["form"],
         "updates": updates,
         "responses": responses,
-        "begun": begun,
-        "end": found,
-        "written": written,
     }
 
 
@@ -235,10 +243,15 @@ def main() -> None:
     parser.add_argument("--data", default="gsm8k")
     parser.add_argument("--run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", default="form unpaid", help="what it is called")
+    parser.add_argument("--fresh", action="store_true", help="ask it other rows")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
     options = parser.parse_args()
+    if options.run and options.fresh:
+        rows = slice(PROBLEMS, PROBLEMS + FRESH)
+        keep("fresh", before_and_after(options.run, options.name, rows))
+        return
     if options.run:
         keep("runs", of_run(options.run, options.name))
         return
