@@ -29,7 +29,6 @@ from grpo_course.formulas import (
     kl_values,
     loss_report,
     sampler_weights,
-    sapo_loss,
 )
 from grpo_course.loop import adapted_beta
 
@@ -319,14 +318,6 @@ def clipped_with(surrogate):
     return broken
 
 
-AGGREGATE, SETTINGS, k3 = formulas.aggregate, formulas.clip_settings, formulas.k3
-
-
-def forget_mask(values, mask, aggregation="sequence_mean", *, max_length=None):
-    ones = torch.ones_like(values)
-    return AGGREGATE(values.nan_to_num(), ones, aggregation, max_length=max_length)
-
-
 def drop_empty(kept, mask, _):
     lengths = mask.sum(-1)
     return (kept.sum(-1) / lengths.clamp(min=1)).sum() / (lengths > 0).sum()
@@ -334,109 +325,50 @@ def drop_empty(kept, mask, _):
 
 DELTA, MODE = formulas.DELTA_MODES, formulas.LOSS_MODES
 MEAN, KL = formulas.AGGREGATIONS, formulas.KL_ESTIMATORS
+SETTINGS, RATIO = formulas.clip_settings, formulas.compute_ratio
 REPORT, REWARD = formulas.loss_report, formulas.kl_reward
-DUAL, RATIO = formulas.dual_clipped_loss, formulas.compute_ratio
-SAPO = formulas.sapo_loss
-WEIGHTS = formulas.sampler_weights
-exp, low_of, high_of = torch.exp, torch.minimum, torch.maximum
-BUGS = [
+WEIGHTS, k3 = formulas.sampler_weights, formulas.k3
+exp, low_of = torch.exp, torch.minimum
+BUGS = [  # one at least for each of the checks
     # deltas: x = rewards
     ("mean without the first reward taken off", DELTA, "centered_rewards",
         lambda x: x - x.mean(-1, keepdim=True)),
     ("spread over G", DELTA, "normalized_rewards",
         lambda x: formulas.center(x) / (x.std(-1, correction=0, keepdim=True) + 1e-4)),
     ("baseline of the batch", DELTA, "centered_rewards", lambda x: x - x.mean()),
-    ("spread of the group", DELTA, "batch_normalized_rewards", formulas.normalize),
-    ("spread before centering", DELTA, "whitened_rewards",
-        formulas.normalize_by_batch),
-    ("leave one out: factor", DELTA, "leave_one_out", formulas.center),
     # losses: a = log pi, b = log pi_old, d = delta, r = ratio, c = clipped ratio
-    ("ratio as a quotient", formulas, "compute_ratio", lambda a, b, *_: a / b),
-    ("ratio upside down", formulas, "compute_ratio", lambda a, b, *_: exp(b - a)),
-    ("pi_old not used", formulas, "compute_ratio",
-        lambda a, b, *_: exp(a - a.detach())),
     ("ratio detached", formulas, "compute_ratio",
         lambda a, b, *_: exp(a - b).detach() + 0 * a),
-    ("naive: no minus", MODE, "naive", lambda r, d, log_probs, **_: d * log_probs),
-    ("naive: no logarithm", MODE, "naive",
-        lambda r, d, log_probs, **_: -d * log_probs.exp()),
-    ("unclipped: clips", MODE, "unclipped", formulas.clipped_loss),
+    ("sequence ratio over padding", formulas, "compute_ratio",
+        lambda a, b, mask=None, level="token": RATIO(a, b, None, level)),
     ("no minus", MODE, "clipped", clipped_with(lambda r, c, d: -low_of(r * d, c * d))),
-    ("max for min", MODE, "clipped",
-        clipped_with(lambda r, c, d: high_of(r * d, c * d))),
     ("no min", MODE, "clipped", clipped_with(lambda r, c, d: c * d)),
-    ("no clip", MODE, "clipped", clipped_with(lambda r, c, d: r * d)),
     ("min, then delta: wrong side for negative deltas", MODE, "clipped",
         clipped_with(lambda r, c, d: low_of(r, c) * d)),
     ("epsilon_high ignored", formulas, "clip_settings",
         lambda mode, epsilon=LOW, epsilon_high=LOW, **more:
             SETTINGS(mode, epsilon, **more)),
-    ("epsilons swapped", formulas, "clip_settings",
-        lambda mode, epsilon=LOW, epsilon_high=LOW, **more:
-            SETTINGS(mode, epsilon_high, epsilon, **more)),
-    ("dual clip: epsilon_high ignored", MODE, "dual_clipped",
-        lambda r, d, *, epsilon, epsilon_high, dual_clip, **_:
-            DUAL(r, d, epsilon=epsilon, epsilon_high=epsilon, dual_clip=dual_clip)),
     ("dual clip: no second bound", MODE, "dual_clipped", formulas.clipped_loss),
     ("cispo: weight attached", MODE, "cispo",
         lambda r, d, *, log_probs, epsilon_high, **_:
             -r.clamp(max=1 + epsilon_high) * d * log_probs),
-    ("cispo: bound of epsilon", MODE, "cispo",
-        lambda r, d, *, log_probs, epsilon, **_:
-            -r.clamp(max=1 + epsilon).detach() * d * log_probs),
-    ("sapo: one temperature", MODE, "sapo",
-        lambda r, d, **_: SAPO(r, d, temperatures=(1.0, 1.0))),
-    ("sapo: no 4 / tau", MODE, "sapo",
-        lambda r, d, **_: -torch.sigmoid(torch.where(d > 0, 1, 1.05) * (r - 1)) * d),
-    ("sequence ratio over padding", formulas, "compute_ratio",
-        lambda a, b, mask=None, level="token": RATIO(a, b, None, level)),
-    ("sequence ratio of one token", formulas, "compute_ratio",
-        lambda a, b, mask=None, level="token": RATIO(a, b, mask)),
     ("sampler weights without their mask", formulas, "sampler_weights",
         lambda a, b, cap, _: WEIGHTS(a.nan_to_num(-1), b.nan_to_num(-2), cap)),
-    ("sampler weights upside down", formulas, "sampler_weights",
-        lambda a, b, cap, mask: WEIGHTS(b, a, cap, mask)),
-    ("sampler weights: no cap", formulas, "sampler_weights",
-        lambda a, b, cap, mask: WEIGHTS(a, b, 1e9, mask)),
-    ("loss and penalty without their mask", formulas, "aggregate", forget_mask),
     ("padding reaches the ratio", formulas, "hide", lambda values, mask: values),
-    ("report: sign of delta unread", formulas, "loss_report",
-        lambda a, d, b, **options: REPORT(a, d.abs(), b, **options)),
     ("report: sides swapped", formulas, "loss_report",
         lambda a, d, b, **options: REPORT(a, -d, b, **options)),
-    ("report: pi and pi_old swapped", formulas, "loss_report",
-        lambda a, d, b, **options: REPORT(b, d, a, **options)),
     # aggregation: k = values, zero outside the mask m
-    ("token for sequence mean", MEAN, "sequence_mean", formulas.token_mean),
     ("sequence for token mean", MEAN, "token_mean", formulas.sequence_mean),
-    ("sequence mean over padding", MEAN, "sequence_mean", lambda k, m, _: k.mean()),
-    ("token mean over padding", MEAN, "token_mean", lambda k, m, _: k.mean()),
     ("empty response not counted", MEAN, "sequence_mean", drop_empty),
     ("pos axis for max_length", MEAN, "constant", lambda k, m, _: k.sum() / m.numel()),
-    ("mean for sum", MEAN, "sequence_sum", formulas.sequence_mean),
-    ("responses not counted", MEAN, "constant", lambda k, m, length: k.sum() / length),
-    ("padding summed", formulas, "hide", lambda values, mask: values.nan_to_num(1)),
-    ("mask by product", formulas, "hide", lambda values, mask: values * mask),
     # KL: a = log pi, b = log ref
-    ("k1: sign", KL, "k1", lambda a, b, **_: b - a),
-    ("k2: no half", KL, "k2", lambda a, b, **_: (a - b) ** 2),
     ("k3 upside down", KL, "k3", lambda a, b, **_: torch.expm1(a - b) - (a - b)),
-    ("k3: sign of the log", KL, "k3", lambda a, b, **_: torch.expm1(b - a) + (b - a)),
-    ("k2 for k3", KL, "k3", formulas.k2),
-    ("k3 detached", KL, "k3", lambda a, b, **_: formulas.k3(a, b).detach() + 0 * a),
-    ("corrected k3: no ratio", KL, "corrected_k3", formulas.k3),
     ("corrected k3: ratio detached", KL, "corrected_k3",
         lambda a, b, old_log_probs: exp(a - old_log_probs).detach() * k3(a, b)),
-    ("corrected k3: pi_old not used", KL, "corrected_k3",
-        lambda a, b, old_log_probs: exp(a - a.detach()) * k3(a, b)),
     ("exact KL reversed", formulas, "exact_kl",
         lambda a, b: (b.exp() * (b - a)).sum(-1)),
-    ("KL reward: sign", formulas, "kl_reward",
-        lambda r, a, b, beta, m: 2 * r - REWARD(r, a, b, beta, m)),
     ("KL reward: mean for sum", formulas, "kl_reward",
         lambda r, a, b, beta, m: r - (r - REWARD(r, a, b, beta, m)) / 3),
-    ("adaptive beta: sign", loop, "adapted_beta",
-        lambda beta, kl, target, gain=0.1: beta * (1 - (kl / target - 1) * gain)),
     ("adaptive beta: no gain", loop, "adapted_beta",
         lambda beta, kl, target, gain=0.1: beta * kl / target),
 ]  # fmt: skip
@@ -686,13 +618,6 @@ def test_a_mean_of_large_losses_in_half_precision_is_finite(name, dtype):
     assert (losses.grad == 0.25).all()
 
 
-def test_sapo_takes_other_temperatures():
-    one = torch.ones(1, 1, 1, dtype=torch.float64)
-    loss = sapo_loss(one.exp(), one, temperatures=(3.0, 1.0))
-    expected = -4 / 3 / (1 + math.exp(-3 * (math.e - 1)))
-    assert loss.item() == pytest.approx(expected)
-
-
 def test_a_delta_for_each_token_weighs_and_gets_no_gradient():
     world = drawn(2, 3, 4)
     spread = world.deltas[..., None].expand_as(world.new).clone().requires_grad_()
@@ -739,55 +664,6 @@ def test_expected_values_and_gradients_as_a_loss(number):
         assert is_biased or torch.isclose(mean, kl, **EXACT)
 
 
-def all_responses(first, second):
-    """Log-probs [1 16 2] of all responses; the second token depends on the first."""
-    first, second = first.log_softmax(-1), second.log_softmax(-1)
-    pairs = torch.stack([first[:, None].expand_as(second), second], -1)
-    return pairs.reshape(1, 16, 2)
-
-
-def two_token_world():
-    """Logits, log-probs of a policy, of its reference, of an old policy."""
-    generator = torch.Generator().manual_seed(7)
-    draw = {"generator": generator, "dtype": torch.float64}
-    logits, ref, old = (
-        [torch.randn(4, **draw), torch.randn(4, 4, **draw)] for _ in range(3)
-    )
-    logits = [part.requires_grad_() for part in logits]
-    return logits, *(all_responses(*each) for each in (logits, ref, old))
-
-
-def test_corrected_k3_is_exact_for_each_token_given_those_before():
-    """But not for whole responses: that the first token was pi_old's choice stays."""
-    logits, new, ref, old = two_token_world()
-    kl = (new.sum(-1).exp() * (new - ref).sum(-1)).sum()
-    values = kl_values(new, ref, "corrected_k3", old_log_probs=old.detach()).sum(-1)
-    mean = (old.sum(-1).exp() * values).sum()
-    new, ref, old = (x.reshape(4, 4, 2) for x in (new, ref, old))
-    in_each_state = exact_kl(new[..., 1], ref[..., 1])
-    first = exact_kl(new[:, 0, 0], ref[:, 0, 0])
-    seen = first + (old[:, 0, 0].exp() * in_each_state).sum()
-    torch.testing.assert_close(mean, seen, **EXACT)
-    gradients = (
-        torch.autograd.grad(each, logits, retain_graph=True) for each in (mean, seen)
-    )
-    torch.testing.assert_close(*gradients, **EXACT)
-    assert abs(mean - kl) > 0.05 * kl
-
-
-def test_k1_in_the_reward_is_exact_for_two_tokens():
-    logits, new, ref, _ = two_token_world()
-    probs = new.sum(-1).exp()
-    kl = (probs * (new - ref).sum(-1)).sum()
-    rewards = kl_reward(torch.zeros_like(probs), new, ref, 1.0)
-    assert not rewards.requires_grad
-    # the mean over 16 responses of weight * delta is the expectation under pi
-    deltas = 16 * probs.detach() * rewards
-    loss = compute_loss(new, deltas, "naive", aggregation="constant")
-    seen = torch.autograd.grad(2 * loss, logits, retain_graph=True)  # of 2 positions
-    torch.testing.assert_close(seen, torch.autograd.grad(kl, logits), **EXACT)
-
-
 def test_exact_kl_with_impossible_outcomes():
     logits = torch.tensor([0.0, 0.0, -torch.inf], dtype=torch.float64)
     logits.requires_grad_()
@@ -815,8 +691,6 @@ def test_k3_keeps_small_differences_in_float32():
 def test_each_seed_has_its_own_coefficient():
     both = adapted_beta(0.5, torch.tensor([9.0, 0.1]), target=0.1)
     assert both.tolist() == [pytest.approx(0.51), pytest.approx(0.5)]
-    wider = adapted_beta(0.5, 9.0, target=0.1, gain=1.0, largest_error=0.4)
-    assert wider == pytest.approx(0.5 * 1.4)
 
 
 # What a person would get wrong is refused: the argument, what was given, the cure.
@@ -825,7 +699,6 @@ L = torch.full((2, 3, 4), -1.0)  # log-probs
 D = torch.tensor([[1.0, 0.0, -1.0]] * 2)  # deltas, or rewards
 GRAPH = L.clone().requires_grad_()
 NOT_LOG = "floats that are never above 0. Apply log_softmax"
-NO_GROUP = "shape .3, 1.*mode='centered_rewards'.*at least two responses"
 
 
 def deltas_of(rewards, mode="centered_rewards"):
@@ -848,12 +721,10 @@ def clip(**options):
 REFUSED = {
     # deltas
     "an unknown mode": (deltas_of(D, "centred"), "'centred' is not.*'leave_one_out'"),
-    "a group of one": (deltas_of(torch.zeros(3, 1)), NO_GROUP),
     "rewards of one axis": (deltas_of(D[0]), r"shape \[3\].*\[batch trial\]"),
     "no rewards": (deltas_of(torch.zeros(2, 0)), r"shape \[2, 0\].*empty"),
     "rewards in a list": (deltas_of([[1.0]]), r"rewards is a list.*torch\.tensor"),
     "rewards of NaN": (deltas_of(D * math.nan), r"rewards\[0, 0\] is nan"),
-    "endless rewards": (deltas_of(1 / -D.abs()), r"rewards\[0, 1\] is -inf"),
     # means
     "an unknown mean": (mean_of(L, None, "median"), "sequence_mean.*token_mean.*const"),
     "values of two axes": (mean_of(L[0]), "batch trial pos"),
@@ -866,18 +737,14 @@ REFUSED = {
     "no pi_old": (loss(L, D, "clipped"), r"needs old_log_probs.*no_grad"),
     "a short pi_old": (loss(L, D, "clipped", L[:1]), "old_log_probs has shape"),
     "a pi_old that learns": (loss(L, D, "clipped", GRAPH), "no_grad"),
-    "few deltas": (loss(L, D[:1], "naive"), "one delta per response"),
     "turned deltas": (loss(L, D.T, "naive"), "one delta per response"),
     "no batch": (loss(L[0], D[0], "naive"), "batch trial pos"),
     "a mask of one": (loss(L, D, "naive", mask=L[:1]), "mask has shape"),
-    "a mean unknown": (loss(L, D, "naive", aggregation="sum"), "token_mean"),
     "no range": (clip(epsilon=0.0), "epsilon=0"),
-    "a range of NaN": (clip(epsilon=math.nan), "epsilon=nan"),
     "a range below": (clip(epsilon_high=-1.0), "epsilon_high=-1"),
     "a level unknown": (clip(ratio_level="group"), "'sequence'"),
     "a bound inside": (clip(dual_clip=1.1), "above 1 . epsilon"),
     "probabilities": (loss(L.exp(), D, "naive"), f"0.3679.*{NOT_LOG}"),
-    "logits": (loss(-2 * L, D, "clipped", L), f"log_probs.*{NOT_LOG}"),
     "old probabilities": (loss(L, D, "clipped", -L), f"old_log_probs.*{NOT_LOG}"),
     # KL
     "an estimator unknown": (lambda: kl_values(L, L, "k4"), "k1.*k2.*k3.*corrected_k3"),
@@ -889,13 +756,10 @@ REFUSED = {
     "logits for both": (lambda: exact_kl(L, L), "Apply log_softmax"),
     "turned rewards": (lambda: kl_reward(D.T, L, L, 0.1), r"one for each.*\[2, 3\]"),
     "a negative price": (lambda: kl_reward(D, L, L, -0.1), "beta is 0 or more"),
-    "a price of NaN": (lambda: kl_reward(D, L, L, math.nan), "coefficient=nan.*0 or"),
-    "logits that pay": (lambda: kl_reward(D, -2 * L, L, 0.1), NOT_LOG),
     "a mask of two axes": (lambda: sampler_weights(L, L, 2.0, D > 0), "mask has shape"),
     "a cap of zero": (lambda: sampler_weights(L, L, 0.0), "cap=0"),
     # beta
     "a target below": (lambda: adapted_beta(1.0, 0.1, -0.1), "target=-0.1"),
-    "a gain above 1": (lambda: adapted_beta(1.0, 0.1, 0.1, 1.1), "gain=1.1.*jump"),
     "no gain": (lambda: adapted_beta(1.0, 0.1, 0.1, 0.0), "gain=0.0.*above 0"),
     "an error below": (
         lambda: adapted_beta(1.0, 0.1, 0.1, largest_error=-0.2),
