@@ -113,19 +113,12 @@ def test_tensor_path_equals_list_path(reward_fn, prompts, vocab):
     assert torch.equal(
         compute_reward(torch.tensor(prompts), responses, twin), by_tensor
     )
-
-
-@each_reward
-def test_leading_axes_pass_through_both_paths(reward_fn):
-    prompts = torch.tensor([[1, 0, 2], [2, 2, 0]])
-    generator = torch.Generator().manual_seed(0)
-    responses = torch.randint(5, (2, 3, 2, 7, 3), generator=generator)
-    by_tensor = compute_reward(prompts, responses, reward_fn)
-    assert by_tensor.shape == (2, 3, 2, 7)
-    for i, j in product(range(2), range(3)):
-        alone = compute_reward(prompts, responses[i, j], reward_fn)
-        assert torch.equal(by_tensor[i, j], alone)
-    assert torch.equal(by_tensor, reward_one_by_one(prompts, responses, reward_fn))
+    # Leading axes pass through both paths.
+    responses = torch.stack([responses, responses.flip(1)])
+    by_tensor = compute_reward(torch.tensor(prompts), responses, reward_fn)
+    one_by_one = reward_one_by_one(torch.tensor(prompts), responses, reward_fn)
+    assert by_tensor.shape == responses.shape[:-1]
+    assert torch.equal(by_tensor, one_by_one)
 
 
 def test_a_learners_own_reward_goes_through_the_loop():
@@ -160,24 +153,11 @@ def test_only_the_sorted_answer_earns_the_full_score(reward_fn):
         assert best_answers(prompt, reward_fn) == [sorted(prompt)]
 
 
-UNUSUAL_NUMBERS = {
-    "tensor": torch.tensor,
-    "float64 tensor": lambda x: torch.tensor(x, dtype=torch.float64),
-    "numpy": np.float64,
-    "fraction": Fraction,
-    "int": int,
-}
-
-
-@pytest.mark.parametrize("make", UNUSUAL_NUMBERS.values(), ids=UNUSUAL_NUMBERS)
-def test_a_reward_may_be_a_number_of_any_type(make):
-    def reward_fn(prompt, response):
-        return make(sort_multiset_reward(prompt, response))
-
-    rewards = compute_reward(PROMPTS, all_answers(PROMPTS, 5), reward_fn)
-    wanted = compute_reward(PROMPTS, all_answers(PROMPTS, 5), sort_multiset_reward)
-    assert rewards.dtype == torch.float32
-    assert torch.equal(rewards, wanted)
+def test_a_reward_may_be_a_number_of_any_type():
+    for make in (torch.tensor, np.float64, Fraction, int):
+        responses = all_answers(PROMPTS, 5)
+        rewards = compute_reward(PROMPTS, responses, lambda p, r, m=make: m(r[0]))
+        assert torch.equal(rewards, responses[..., 0].float())
 
 
 # The model
@@ -272,31 +252,16 @@ def test_sampling_frequencies_are_the_probabilities():
 # The truth
 
 
-def two_models(seeds=(5, 6), init_scale=0.5):
-    return SortModel(5, 10, 3, 3, init_scale, seeds)
-
-
-def make_logits(scale=1.0):
+def make_logits():
     generator = Generator().manual_seed(3)
-    return torch.randn(3, 5, generator=generator, dtype=torch.float64) * scale
-
-
-def plain_softmax(logits):
-    weights = [exp(x) for x in logits]
-    return [w / sum(weights) for w in weights]
+    return torch.randn(3, 5, generator=generator, dtype=torch.float64)
 
 
 def plain_probs(logits):
     """Probability of each response, in counting order. [pos][vocab] -> [all]"""
-    rows = [plain_softmax(row) for row in logits]
-    return [
-        prod(row[x] for row, x in zip(rows, triple, strict=True)) for triple in TRIPLES
-    ]
-
-
-def assert_within_standard_errors(estimates, truth, limit=5):
-    """The mean of [group pos vocab] lies within that many standard errors."""
-    assert standard_errors_off(estimates, truth) < limit
+    weights = [[exp(x) for x in row] for row in logits]
+    totals = prod(map(sum, weights))
+    return [prod(map(list.__getitem__, weights, each)) / totals for each in TRIPLES]
 
 
 def standard_errors_off(estimates, truth):
@@ -310,7 +275,7 @@ def test_all_responses_in_counting_order():
 
 
 def test_expected_reward_equals_a_plain_loop():
-    model = two_models()
+    model = make_model(0.5, seeds=(5, 6))
     right = exact_sorted_probability(model, PROMPTS)
     exact = exact_expected_reward(model, PROMPTS, sort_inclusion_ordering_reward)
     for seed, batch in product(range(2), range(3)):
@@ -326,7 +291,7 @@ def test_expected_reward_equals_a_plain_loop():
 
 
 def test_entropy_is_that_of_torchs_categorical():
-    model = two_models()
+    model = make_model(0.5, seeds=(5, 6))
     entropy = torch.distributions.Categorical(logits=model(PROMPTS)).entropy()
     torch.testing.assert_close(exact_entropy(model, PROMPTS), entropy.mean(-1))
 
@@ -364,19 +329,19 @@ def test_sampled_groups_of_two_agree_with_all_pairs(mode):
     generator = Generator().manual_seed(0)
     sampled = sampled_group_gradients(logits, REWARDS, mode, 2, 20_000, generator)
     assert sampled.shape == (20_000, 3, 5)
-    assert_within_standard_errors(sampled, mean)
+    assert standard_errors_off(sampled, mean) < 5
     variance = (probs[:, None, None] * (gradients - mean).square()).sum()
     assert sampled.var(0).sum().item() == pytest.approx(variance.item(), rel=0.05)
 
 
-@pytest.mark.parametrize("size", [2, 4, 8])
+@pytest.mark.parametrize("size", [4, 8])
 def test_centering_rescales_the_gradient_by_one_minus_one_over_g(size):
     logits, generator = make_logits(), Generator().manual_seed(1)
     truth = exact_policy_gradient(logits, REWARDS)
     sampled = sampled_group_gradients(
         logits, REWARDS, "centered_rewards", size, 20_000, generator
     )
-    assert_within_standard_errors(sampled, truth * (size - 1) / size)
+    assert standard_errors_off(sampled, truth * (size - 1) / size) < 5
     assert standard_errors_off(sampled, truth) > 5  # the test tells the factor from one
 
 
@@ -480,7 +445,6 @@ def rewarded(prompts, responses, reward_fn=sort_distance_reward):
 
 BAD_CALLS = {
     "another length": (lambda: sort_distance_reward([1, 0], [0]), "1 numbers.* has 2"),
-    "other positions": (lambda: rewarded((2, 3), (2, 4, 5)), "2, 4, 5.*batch and pos"),
     "other prompts": (lambda: rewarded((3, 3), (2, 4, 3)), "3, 3.*batch and pos"),
     "one prompt": (lambda: rewarded((3,), (2, 4, 3)), r"prompts\[None\]"),
     "no group": (lambda: rewarded((2, 3), (2, 3)), r"responses\[None\]"),
@@ -489,7 +453,6 @@ BAD_CALLS = {
     "an axis": (lambda: quick(reward_fn=lambda p, r: torch.ones(1)), "is one number"),
     "a seed": (lambda: SortModel(5, 10, 3, 3, seeds=3), r"seeds=3.*seeds=\(0,\)"),
     "no seeds": (lambda: quick(seeds=()), r"seeds=\(\).*one at least"),
-    "too large a number": (lambda: asked(torch.tensor([[1, 0, 5]])), "larger vocab"),
     "floats": (lambda: asked(torch.ones(1, 3)), "prompts holds.*whole numbers"),
     "a short prompt": (lambda: asked(torch.tensor([[1, 0]])), "2 numbers.*built for 3"),
     "a prompt alone": (lambda: asked(torch.tensor([1, 0, 2])), "prompts has shape"),
@@ -497,14 +460,11 @@ BAD_CALLS = {
         lambda: scored(2, 3, 4, 3, value=5),
         "responses holds.*to 5",
     ),
-    "fewer prompts": (lambda: scored(2, 2, 4, 3), "the model answers"),
     "no seed axis": (lambda: scored(3, 4, 3), "a seed axis first"),
-    "a seed too many": (lambda: scored(3, 3, 4, 3), "a seed axis first"),
     "one generator": (lambda: sampled(Generator()), "2 seeds.*one torch.Generator for"),
     "no generator": (lambda: sampled(None), "generator=None.*2 seeds"),
     "too many responses": (lambda: all_responses(10, 7), "10,000,000 responses"),
     "a small vocabulary": (lambda: all_rewards(PROMPTS, 2, len), "larger vocab_size"),
-    "an unknown knob": (lambda: quick(epsilom=0.1), "epsilom"),
     "held out alone": (lambda: quick(held_out=PROMPTS[0]), "prompts has shape .3"),
     "prompts in lists": (lambda: quick(prompts=[[1, 0, 2]]), "prompts is a list"),
 }
