@@ -52,17 +52,6 @@ from grpo_course.sort import (
 NUMBERS = st.floats(-5, 5)
 
 
-def test_lam_zero_is_the_td_error_and_lam_one_the_return_minus_value():
-    generator = torch.Generator().manual_seed(0)
-    rewards, values = torch.randn(2, 7, generator=generator, dtype=torch.float64)
-    td = generalized_advantages(rewards, values, 0.9, lam=0.0)
-    assert torch.equal(td, td_errors(rewards, values, 0.9))
-    full = generalized_advantages(rewards, values, 0.9, lam=1.0)
-    for first in range(7):
-        left = sum(0.9**i * r for i, r in enumerate(rewards[first:].tolist()))
-        assert full[first].item() == pytest.approx(left - values[first].item())
-
-
 def by_hand(rewards, values, mask, gamma, lam, bootstrap):
     """GAE of one response: the plain recursion over the tokens that are kept."""
     kept = [t for t, keep in enumerate(mask) if keep]
@@ -118,8 +107,8 @@ def test_the_reward_is_given_at_the_last_token():
     assert found == [[0, 2, 0, 0], [0, 0, 0, 3], [0, 0, 0, 0]]
 
 
-@pytest.mark.parametrize("beta", [0.3, torch.tensor([0.3, 0.0])])
-def test_kl_per_token_adds_up_to_the_kl_of_the_response(beta):
+def test_kl_per_token_adds_up_to_the_kl_of_the_response():
+    beta = torch.tensor([0.3, 0.0])
     generator = torch.Generator().manual_seed(0)
     log_probs, ref = -torch.rand(2, 2, 3, 4, 5, generator=generator)  # two seeds
     mask = torch.rand(2, 3, 4, 5, generator=generator) < 0.7
@@ -129,7 +118,7 @@ def test_kl_per_token_adds_up_to_the_kl_of_the_response(beta):
         reward_per_token(rewards, ref, mask), log_probs, ref, beta, mask
     )
     assert (found[~mask] == 0).all()
-    for seed, b in enumerate(torch.as_tensor(beta).expand(2).tolist()):
+    for seed, b in enumerate(beta.tolist()):
         one = kl_reward(rewards[seed], log_probs[seed], ref[seed], b, mask[seed])
         torch.testing.assert_close(found[seed].sum(-1), one)
 
@@ -146,16 +135,9 @@ def test_whitening_is_by_seed_and_only_over_tokens():
         assert tokens.mean().item() == pytest.approx(0, abs=1e-5)
         assert tokens.std().item() == pytest.approx(1, abs=1e-3)
     assert (white[~mask] == 0).all()
-
-
-@pytest.mark.parametrize("value", [0.1, 100.1, 1000.1])
-def test_tied_values_whiten_to_exactly_zero(value):
-    values = torch.full((2, 3, 4, 5), value)
-    values[1] += 3
-    mask = torch.ones(2, 3, 4, 5, dtype=torch.bool)
-    mask[..., :2] = False
-    assert (whiten_tokens(values) == 0).all()
-    assert (whiten_tokens(torch.where(mask, values, float("nan")), mask) == 0).all()
+    for value in (0.1, 100.1, 1000.1):  # tied ones give exactly zero
+        tied = torch.full_like(values, value).masked_fill(~mask, float("nan"))
+        assert (whiten_tokens(tied, mask) == 0).all()
     assert (whiten_tokens(values, torch.zeros_like(mask)) == 0).all()
 
 
@@ -237,15 +219,8 @@ def test_bradley_terry_values_and_gradient():
     expected = -(1 - gap.sigmoid()) / 3
     torch.testing.assert_close(chosen.grad, expected, rtol=1e-12, atol=0)
     torch.testing.assert_close(rejected.grad, -expected, rtol=1e-12, atol=0)
-
-
-def test_bradley_terry_does_not_see_a_constant_and_does_not_overflow():
-    chosen, rejected = torch.tensor([[1.0, -2.0], [0.5, 0.0]], dtype=torch.float64)
-    loss = bradley_terry_loss(chosen, rejected)
-    torch.testing.assert_close(bradley_terry_loss(chosen + 7, rejected + 7), loss)
-    far = bradley_terry_loss(torch.tensor([-500.0]), torch.tensor([500.0]))
-    assert far.item() == pytest.approx(1000)
-    assert bradley_terry_loss(torch.zeros(3, 2), torch.zeros(3, 2)).shape == (3,)
+    far = bradley_terry_loss(torch.tensor([[-500.0]] * 3), torch.tensor([[500.0]] * 3))
+    assert far.tolist() == [1000] * 3
 
 
 def test_a_reward_model_learns_its_pairs():
@@ -299,6 +274,9 @@ def test_a_zero_critic_without_discount_gives_each_token_the_reward():
     assert torch.equal(batch.deltas, expected)
     returns, old_values = batch.targets.chunk(2, dim=-1)
     assert torch.equal(returns, expected) and not old_values.any()
+    white = make((0, 1), lam=1.0).collect(SORT_PROMPTS)
+    torch.testing.assert_close(white.deltas, whiten_tokens(returns))
+    assert torch.equal(white.targets, batch.targets)
 
 
 def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
@@ -312,13 +290,6 @@ def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
     ppo.bootstrap = lambda rollout: torch.full(rollout.responses.shape[:-1], 5.0)
     batch = ppo.collect(SORT_PROMPTS)
     torch.testing.assert_close(batch.deltas[..., 0], batch.rewards + 5.0 * cut)
-
-
-def test_deltas_are_whitened_and_targets_are_not():
-    batch = make((0,), lam=1.0).collect(SORT_PROMPTS)
-    returns = batch.targets.chunk(2, dim=-1)[0]
-    torch.testing.assert_close(batch.deltas, whiten_tokens(returns))
-    assert torch.equal(returns[..., 0], batch.rewards)
 
 
 @pytest.mark.parametrize("knobs", [{}, {"value_clip": 0.2}, {"head": True}])
@@ -406,17 +377,8 @@ def test_a_climb_notes_exact_numbers_and_leaves_its_start():
     assert (history.final("exact_kl") > 0).all()
     assert (history.final("model") > history.epochs("model")[0]).all()
     assert len(history.epochs("model")) == 6
-
-
-@pytest.mark.slow
-def test_a_large_beta_holds_the_policy_at_its_start():
-    model, _ = learn_reward(draw_pairs(20, SEEDS), SEEDS, num_steps=40)
-    marks = scores_of(model)
-    free, held = (
-        climb(marks, warm_start(SEEDS, num_epochs=2), beta=beta, num_epochs=8)
-        for beta in (0.0, 5.0)
-    )
-    assert (held.final("exact_kl") < 0.2 * free.final("exact_kl")).all()
+    held = climb(scores, warm_start(SEEDS, num_epochs=2), beta=5.0, num_epochs=5)
+    assert (held.final("exact_kl") < 0.2 * history.final("exact_kl")).all()
 
 
 def test_dpo_begins_at_log_two_and_learns_the_order_of_its_pairs():
@@ -429,14 +391,9 @@ def test_dpo_begins_at_log_two_and_learns_the_order_of_its_pairs():
     assert (gain[0, :, 7] > gain[0, :, 90]).all()
     assert (gain[1, :, 7] < gain[1, :, 90]).all()
     by_hand = 0.5 * (gain[..., 7] - gain[..., 90]) * torch.tensor([[1.0], [-1.0]])
-    after = dpo_loss_of(by_hand)
+    after = (1 + (-by_hand).exp()).log().mean(-1)
     assert (after < losses[0]).all()
     assert (after - losses[-1]).abs().max() < 0.1  # one step apart
-
-
-def dpo_loss_of(gaps):
-    """Bradley and Terry's loss of reward differences, written out. [seed batch]"""
-    return (1 + (-gaps).exp()).log().mean(-1)
 
 
 def test_what_is_watched_is_the_expectation_under_the_policy():
@@ -496,7 +453,6 @@ BAD_CALLS = {
         "their gradient is zero on average",
     ),
     "a discount of 2": (lambda: PPOConfig(gamma=2), "gamma"),
-    "no discount": (lambda: PPOConfig(gamma=0), "gamma"),
     "a negative lam": (lambda: PPOConfig(lam=-1), "lam"),
     "a clip of zero": (lambda: PPOConfig(value_clip=0.0), "value_clip"),
 }
