@@ -61,13 +61,9 @@ def test_padding_on_the_left_ends_where_the_response_begins(rows):
 
 
 def test_a_pad_token_inside_a_prompt_counts():
-    assert prompt_mask(torch.tensor([[0, 3, 0]]), pad=0).tolist() == [
-        [False, True, True]
-    ]
-
-
-def test_both_sides():
-    assert pad_rows([[1], [1, 2]], 0).tolist() == [[0, 1], [1, 2]]
+    rows = [[1], [1, 0]]
+    assert pad_rows(rows, 0).tolist() == [[0, 1], [1, 0]]
+    assert prompt_mask(pad_rows(rows, 0), 0).tolist() == [[False, True], [True, True]]
     assert pad_rows([[1], [1, 2]], 0, "right").tolist() == [[1, 0], [1, 2]]
 
 
@@ -81,8 +77,8 @@ def generator(seed=0):
 LOGITS = 3 * torch.randn(4, 6, 30, generator=generator())
 
 
-@pytest.mark.parametrize("temperature", [0.5, 1.0, 2.0])
-@pytest.mark.parametrize("top_p", [None, 0.05, 0.6, 0.95, 1.0])
+@pytest.mark.parametrize("temperature", [0.5, 1.0])
+@pytest.mark.parametrize("top_p", [None, 0.05, 0.6, 1.0])
 @pytest.mark.parametrize("top_k", [None, 1, 7, 30, 99])
 def test_truncation_is_that_of_transformers(top_k, top_p, temperature):
     scores = LOGITS.flatten(0, 1) / temperature
@@ -105,19 +101,8 @@ def test_a_kept_token_is_scored_and_the_others_make_room():
     torch.testing.assert_close(kept.exp().sum(-1), torch.ones(4, 6))
     best = LOGITS.argmax(-1)
     assert torch.equal(sampler.log_probs(LOGITS, best), without)
-
-
-def test_token_log_probs_are_entries_of_log_probs():
-    tokens = torch.randint(30, (4, 6), generator=generator())
-    for sampler in (Sampler(1, temperature=0.7), Sampler(1, top_p=0.8)):
-        expected = pick(sampler.log_probs(LOGITS, keep=tokens), tokens)
-        scores = sampler.token_log_probs(LOGITS, tokens)
-        torch.testing.assert_close(scores, expected)
-
-
-def test_the_softmax_is_in_float32():
-    for sampler in (Sampler(1), Sampler(1, top_k=4)):
-        assert sampler.log_probs(LOGITS.bfloat16()).dtype == torch.float32
+    assert torch.equal(sampler.token_log_probs(LOGITS, worst), pick(kept, worst))
+    assert sampler.log_probs(LOGITS.bfloat16()).dtype == torch.float32
 
 
 def test_draws_stay_inside_the_top():
@@ -196,19 +181,13 @@ def shifted(*shape):
 BESIDE = r"^tokens has shape .* logits.* \[1, 4\]"
 REFUSED = {
     "no new token": (settings(max_new_tokens=0), "max_new.*greater than or equal to 1"),
-    "half a token": (settings(max_new_tokens=2.5), "max_new_tokens.*a valid integer"),
     "a top of none": (settings(top_k=0), "top_k.*greater than or equal to 1"),
-    "half of a top": (settings(top_k=1.5), "top_k.*a valid integer"),
     "no mass": (settings(top_p=0), "top_p.*greater than 0"),
     "more than all": (settings(top_p=1.5), "top_p.*less than or equal to 1"),
-    "a mass of NaN": (settings(top_p=math.nan), "top_p.*a finite number"),
     "cold": (settings(temperature=0), "temperature.*greater than 0"),
     "a NaN": (settings(temperature=math.nan), "temperature.*a finite number"),
     "an end alone": (settings(eos=2), "eos=2 ends responses early.*set pad"),
     "a token less": (beside(1, 3), BESIDE),
-    "a token more": (beside(1, 5), BESIDE),
-    "a text more": (beside(2, 4), BESIDE),
-    "no texts": (beside(4), BESIDE),
     "another text": (shifted(1, 3), r"tokens has shape \[1, 2\].*\[1, 3\]"),
     "a third side": (lambda: pad_rows([[1]], 0, "up"), "side='up' is not known"),
     "no rows": (lambda: pad_rows([], 0), "rows has an empty row, or none"),
