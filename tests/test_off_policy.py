@@ -11,7 +11,6 @@ from grpo_course.loop import (
     TrainConfig,
     Trainer,
     correct_deltas,
-    train,
     weights,
 )
 from grpo_course.off_policy import (
@@ -168,23 +167,8 @@ def test_the_writer_has_the_weights_of_some_calls_ago(calls):
         for other in others:
             gap = other.log_probs(rollout) - rollout.sampled_log_probs
             assert gap.abs().max() > 0.01
-
-
-def test_equal_weights_still_write_new_responses(calls):
-    """The first calls all have the first weights, but not its random numbers."""
-    first, second = calls[0][1].responses, calls[1][1].responses
-    assert (first != second).any()
-
-
-def test_scores_are_of_todays_weights():
-    torch.manual_seed(0)
-    policy = make_policy()
-    stale = StaleSampler(policy, LAG)
-    rollout = stale.sample(PROMPTS, 4)
-    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
-    move(policy)
-    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
-    assert not torch.allclose(stale.log_probs(rollout), rollout.sampled_log_probs)
+    # The first calls all have the first weights, but not its random numbers.
+    assert (calls[0][1].responses != calls[1][1].responses).any()
 
 
 def test_without_a_lag_nothing_changes():
@@ -224,7 +208,7 @@ class Silent:
         return self.model.bias.log_softmax(-1)[rollout.responses]
 
 
-def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
+def test_what_is_not_noted_is_of_the_old_weights_and_scores_are_of_todays():
     policy = Silent()
     stale = StaleSampler(policy, 1)
     stale.sample(PROMPTS, 3)
@@ -234,6 +218,7 @@ def test_what_the_policy_does_not_note_is_computed_with_the_old_weights():
     rollout = stale.sample(PROMPTS, 3)
     assert torch.equal(rollout.sampled_log_probs, then.log_probs(rollout))
     assert not rollout.sampled_log_probs.requires_grad
+    assert torch.equal(stale.log_probs(rollout), policy.log_probs(rollout))
 
 
 def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
@@ -251,21 +236,9 @@ def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
             torch.testing.assert_close(between, 0.75 * old + 0.25 * new)
 
 
-def test_in_the_loop_the_kl_is_zero_where_the_reference_was_just_copied():
-    policy = make_policy()
-    optimizer = torch.optim.Adam(policy.model.parameters(), lr=0.01)
-    knobs = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 4}
-    knobs |= {"kl_penalty": 0.1, "compute_ref_model_period": 1}
-    config = TrainConfig(old_log_probs_from="sampler", **knobs)
-    history = train(StaleSampler(policy, 1), PROMPTS, place_reward, optimizer, config)
-    assert history.epochs("kl").abs().max() < 1e-9
-    assert history.curve("kl").view(3, 2, 2)[:, 1].min() > 1e-6
-
-
 THREE = torch.tensor(3)
 REFUSED = {
     "a lag below zero": (lambda: StaleSampler(Silent(), -1), "lag=-1"),
-    "half a lag": (lambda: StaleSampler(Silent(), 0.5), "lag=0.5.*a whole number"),
     "no buffer": (lambda: soft_overlong_penalty(THREE, 10, 0), "buffer=0.*at least 1"),
     "a long buffer": (
         lambda: soft_overlong_penalty(THREE, 10, 11),
