@@ -7,11 +7,9 @@ from grpo_course.lessons import judges, teachers
 from grpo_course.lessons.judges import NAMES, checked, draw_judges, try_panel
 from grpo_course.lessons.preferences import (
     EVERY,
-    climb,
     draw_pairs,
     judged_by,
     true_rewards,
-    warm_start,
 )
 from grpo_course.loop import Rollout
 from grpo_course.sort import SORT_PROMPTS
@@ -51,14 +49,6 @@ def test_pairs_are_drawn_from_those_that_have_a_chance():
     assert (pairs.sort(-1).values == torch.tensor([5, 9])).all()  # never one twice
 
 
-@pytest.mark.slow
-def test_a_climb_goes_where_the_marks_are():
-    marks = torch.zeros(3, 3, 125)
-    marks[..., 31] = 1.0  # [1, 1, 1]
-    history = climb(marks, warm_start(SEEDS, num_epochs=0), num_epochs=30)
-    assert (history.final("model") > history.epochs("model")[0] + 0.3).all()
-
-
 # The investigation
 
 ERRORS = draw_judges()
@@ -73,6 +63,8 @@ def trained(marks):
 
 
 def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys):
+    panel = ERRORS[[NAMES.index(name) for name in "abci"]].mean(0)
+    assert abs(panel.std() - TOLD) < judges.CLOSE / 2  # the checked cases tell it
     assert try_panel(ERRORS, [*"abci"], TOLD, INFINITE, trained)
     told = capsys.readouterr().out
     assert "trained on abci" in told and "trained on aehk" in told
@@ -87,7 +79,6 @@ def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys)
     [
         ("abci", 0.40, INFINITE, "[x] told = 0.40"),  # as if all were independent
         ("abci", TOLD, 16, "[x] copies = 16"),
-        ("abc", TOLD, INFINITE, "name four different judges"),
         ("abcc", TOLD, INFINITE, "name four different judges"),
         ("abcz", TOLD, INFINITE, "name four different judges"),
     ],
@@ -95,12 +86,6 @@ def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys)
 def test_what_the_data_do_not_say_keeps_it_open(panel, told, copies, complaint, capsys):
     assert not try_panel(ERRORS, panel, told, copies, trained)
     assert complaint in capsys.readouterr().out
-
-
-def test_the_checked_cases_tell_what_a_panel_errs_by():
-    places = [NAMES.index(name) for name in "abci"]
-    assert abs(ERRORS[places].mean(0).std() - TOLD) < judges.CLOSE / 2
-    assert KNOWN.shape == (12, 32 * 3 * 10)
 
 
 # Teachers

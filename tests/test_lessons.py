@@ -57,6 +57,8 @@ def test_threads_are_a_line_for_each_seed_and_their_median():
     ax = plot_threads(curve, "P(sorted)")
     ends = [line.get_ydata()[-1] for line in ax.lines]
     assert [round(float(end), 3) for end in ends] == [0.2, 0.4, 0.9, 0.4]
+    ax = plot_means({"a": torch.tensor([[0.0, 0.2], [0.4, 0.8]])})
+    assert ax.lines[0].get_ydata().tolist() == pytest.approx([0.1, 0.6])
     plt.close("all")
 
 
@@ -68,12 +70,6 @@ def test_wrong_answers_are_hatched_and_counted():
     assert [bars[row].get_width() for row in sorted(bars)] == [2, 1]
     assert [bool(bars[row].get_hatch()) for row in sorted(bars)] == [True, False]
     assert "2 of 3 wrong" in right.get_title()
-    plt.close("all")
-
-
-def test_a_mean_is_over_the_seeds():
-    ax = plot_means({"a": torch.tensor([[0.0, 0.2], [0.4, 0.8]])})
-    assert ax.lines[0].get_ydata().tolist() == pytest.approx([0.1, 0.6])
     plt.close("all")
 
 
@@ -142,18 +138,7 @@ def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
     assert accuracy(texts, asked) == [1.0, 0.0, 0.0, 0.0]
     assert same_words(texts, asked) == [1.0, 1.0, 1 / 3, 0.0]
     assert attack(task).loc["the question again"].to_list() == [0.0, 1.0, 0.5]
-
-
-@pytest.mark.parametrize("number", range(5))
-def test_as_many_examples_stand_before_a_question_as_are_asked_for(number):
-    opening = WordOrder(num_examples=number).opening("Turn them.")
-    assert len(opening) == 1 + 2 * number
-    assert opening[0]["content"] == "Turn them."
-
-
-def test_recorded_texts_of_a_real_model_are_groups_of_eight():
-    record = files("grpo_course.lessons") / "real_texts.json"
-    recorded = json.loads(record.read_text("utf-8"))
-    for asked in (recorded["stories"], *recorded["order"].values()):
-        assert all(len(one["texts"]) == 8 for one in asked)
-        assert all({"question", "answer", "texts"} == set(one) for one in asked)
+    for number in (0, 4):  # examples before a question
+        opening = WordOrder(num_examples=number).opening("Turn them.")
+        assert len(opening) == 1 + 2 * number
+        assert opening[0]["content"] == "Turn them."
