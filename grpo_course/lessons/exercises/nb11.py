@@ -271,8 +271,8 @@ is_leniently_correct(completion, answer) | You take the last number, even of `6 
 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward \
 does.
 return format_reward([completion])[0] * correctness_reward([completion], [answer])[0] \
-| You multiply the two. format_reward pays a part for a part of the form, and here \
-only the whole form pays: compare it with [1.0].
+| You pay a part for a part of the form, as format_reward does. Here only the whole form \
+pays: compare it with [1.0].
 whole and right => right | You judge the answer and not the form: no thinking, and \
 several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
 whole and right => whole | You judge the form and not the answer: a wrong number in \

@@ -142,23 +142,21 @@ def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
 
 
 def plot_choices(
-    chances: Mapping[tuple[str, str], Tensor], ways: Sequence[str]
+    weights: Tensor, chances: Mapping[str, Tensor], ways: Sequence[str]
 ) -> list[Axes]:
-    """A picture for each title, a bar for each policy in it: chances[title, bar] is [way]."""
-    pictures: dict[str, dict[str, Tensor]] = {}
-    for (title, bar), each in chances.items():
-        pictures.setdefault(title, {})[bar] = each
-    (axes,) = axes_grid(1, len(pictures), 10.0, 2.9)
-    for ax, (title, bars) in zip(axes, pictures.items(), strict=True):
-        table = torch.stack([*bars.values()], dim=1)  # [way bar]
-        draw_shares(ax, dict(zip(ways, table, strict=True)), [*bars])
+    """A picture for each weight, a bar for each policy: chances[bar] is [weight way]."""
+    (axes,) = axes_grid(1, len(weights), 10.0, 2.9)
+    told = []
+    for place, ax in enumerate(axes):
+        table = torch.stack([each[place] for each in chances.values()], dim=1)
+        draw_shares(ax, dict(zip(ways, table, strict=True)), [*chances])
+        title = f"weight {weights[place].item():g}"
         ax.set(title=title, xlabel="chance of each way in the end")
-    place: dict[str, Any] = {"loc": "outside upper center", "ncols": len(ways)}
-    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
-    told = [
-        f"{title}, {bar}: {ways[int(each.argmax())]} {each.max():.2f}"
-        for (title, bar), each in chances.items()
-    ]
+        for bar, each in chances.items():
+            likeliest = ways[int(each[place].argmax())]
+            told.append(f"{title}, {bar}: {likeliest} {each[place].max():.2f}")
+    place_of: dict[str, Any] = {"loc": "outside upper center", "ncols": len(ways)}
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place_of)
     text = "Bars divided by the chance of each way in the end; the likeliest:"
     describe(axes[0].figure, f"{text} {'; '.join(told)}.")
     return axes
