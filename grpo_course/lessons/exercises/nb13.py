@@ -59,6 +59,13 @@ mask.sum(-1) => mask.sum() | You divide by the tokens of all responses together.
 by the response's own length, mask.sum(-1).
 return (log_probs / old_log_probs * mask).sum(-1) / mask.sum(-1) | You divide \
 log-probabilities. The logarithm of a ratio is their difference, and exp comes last.
+mask.sum(-1) => mask.sum(-1).float().mean() | You divide by the mean length of all \
+responses. Divide by the response's own length, mask.sum(-1).
+return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | The \
+mask gives padding a ratio of 0, and the product becomes 0. Mask the logarithms: a 0 \
+adds nothing to their sum.
+.exp() => .exp().clamp(0.97, 1.04) | You clip the ratio as well. Only the ratio is asked \
+for.
 .exp() => | This is the logarithm of the ratio: the exp is missing.
 """
 
@@ -119,6 +126,12 @@ log pi: the gradient flows through log_probs itself.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
 deltas[..., None]).detach() | You take the minimum after the deltas, \
 as PPO does, so bad tokens have no bound. Bound the ratio first.
+weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], 1.2 * \
+deltas[..., None]).detach() | You take the minimum after the deltas, as PPO does, so a \
+bad token weighs at least 1.2. Bound the ratio first.
+* log_probs) => ) | log pi is missing: the weight is frozen, so nothing here has a \
+gradient.
+.clamp(max=1.2) => .clamp(max=1.28) | The bound is 1.2 here, and not DAPO's 1.28.
 -(weight => (weight | The minus sign is missing: an optimizer minimizes.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the \
 naive loss. Multiply by the bounded ratio, detached.

@@ -35,6 +35,11 @@ table says 1.11, and at 0.1 it says 10.
 The weight is one over each: hard prompts weigh more, not less.
 torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => torch.ones_like(p), 1 / p, 1 / \
 (p * (1 - p)).sqrt() | The rows are in another order: nothing, the spread, the mean.
+torch.ones_like(p), => torch.full_like(p, 0.875), | 0.875 is (G - 1) / G of a group \
+of 8. Ask for groups of hundreds.
+torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => p * (1 - p), (p * (1 - \
+p)).sqrt(), 1 - p | These are the weights times p (1 - p). By nothing, the table says \
+0.875 for each p: what does it say when G is 500?
 torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p]) => \
 torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p], -1) | A row is a \
 divisor and a column a prompt: stack along the first axis.
@@ -81,6 +86,12 @@ return (num_right / num_samples * k).clamp(max=1) | The chances of k draws do no
 up: two draws can both be right. Take the chance that all k are wrong.
 1 - ((wrong => ((wrong | This is the chance that all k are wrong. pass@k is one minus \
 it.
+/ (num_samples - drawn) => / num_samples | Of all samples, too, one fewer is left with \
+each draw.
+return 1 - (torch.lgamma(num_samples - num_right + 1.0) - torch.lgamma((num_samples - \
+num_right - k).clamp(min=0) + 1.0) - torch.tensor(num_samples + 1.0).lgamma() + \
+torch.tensor(num_samples - k + 1.0).lgamma()).exp() | Where fewer than k samples \
+are wrong, one of the k drawn is right for certain: there pass@k is 1.
 torch.arange(k) => torch.arange(k - 1) | That is one draw too few. k draws are \
 counted from 0 to k - 1: torch.arange(k).
 return 1 - ((num_samples - num_right[:, None]) / (num_samples - \
