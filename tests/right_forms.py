@@ -38,6 +38,17 @@ from grpo_course.text.grader import read_number
 from grpo_course.text.responses import completion_texts, extract_answer, format_reward
 
 
+def _padding_set_to_zero(new, old, deltas, mask, aggregation):
+    """It hides what is not finite, and exp makes more of that."""
+    gap = torch.nan_to_num(new - old, nan=0.0, posinf=0.0, neginf=0.0)
+    ratio, each = gap.exp(), deltas[..., None]
+    gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each)
+    kept = torch.where(mask, gain, 0.0)
+    if aggregation == "token_mean":
+        return -kept.sum() / mask.sum()
+    return -(kept.sum(dim=-1) / mask.sum(dim=-1)).mean()
+
+
 def _response_by_response(logits, tokens, old, deltas, eos):
     """No mask at all: each response is cut off behind its first EOS."""
     start, parts = tokens.shape[-1] - old.shape[-1], []
@@ -551,7 +562,11 @@ WRONG = pairs(
         "clip_fraction": lambda r, d, e: (
             (r.log() * d.sign()[..., None] > math.log(1 + e)).float().mean()
         ),
-        "exact_kl_of": lambda p, q: (p.exp() * (p - (q.exp() + 1e-8).log())).sum(-1),
+        "exact_kl_of": [
+            lambda p, q: (p.exp() * (p - (q.exp() + 1e-8).log())).sum(-1),
+            lambda p, q: (p.exp() * (p.exp() / q.exp()).log()).sum(-1),
+        ],
+        "masked_clip_loss": _padding_set_to_zero,
         "find_tied_groups": [
             lambda r: r[:, 0] == r[:, 1],
             lambda r: r.std(-1) < 1e-6,

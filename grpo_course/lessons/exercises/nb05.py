@@ -46,6 +46,13 @@ exact_kl_of.cases = (
         "The reference gives the first token a probability of 1e-12, beside which an "
         "epsilon is large. Subtract the logarithms as they are.",
     ),
+    case(
+        "a token next to impossible under both",
+        "exp(-200) rounds to zero, so the quotient of the two probabilities is 0/0. "
+        "Subtract the logarithms as they are.",
+        log_probs=[[-200.0, 0.0]],
+        ref_log_probs=[[-199.0, 0.0]],
+    ),
 )
 exact_kl_of.mistakes = """
 return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is \
@@ -210,6 +217,14 @@ a logarithm: take its exp.
 | The values are right, but k3 is cut off, so half of the gradient is missing.
 ref_log_probs - log_probs => log_probs - ref_log_probs | k3 is upside down: its ratio \
 is ref over pi.
+(torch.expm1(log_ratio) - log_ratio) => log_ratio**2 / 2 | That corrects k2, whose \
+average is not the KL. Correct k3.
+ratio * (torch.expm1(log_ratio) - log_ratio) => log_ratio**2 / 2 | That is k2. Its \
+gradient is right on the policy's own samples, but its average is not the KL. Correct \
+k3.
+(log_probs - old_log_probs).exp() => (log_probs - old_log_probs).sum(-1, \
+keepdim=True).exp() | You take one ratio for the whole response. Each token has a \
+ratio of its own.
 (torch.expm1(log_ratio) - log_ratio) => -log_ratio | That corrects k1. Its average and \
 its gradient are right as well, but it is as noisy as k1. Correct k3.
 """
