@@ -2,14 +2,12 @@
 
 Records all defects, or those whose cause holds one of the words: the cost after a short
 run is printed, for the table in `grpo_course/lessons/hunt/defects.py`; the logs in
-`healthy_runs.json` beside it are replaced, and, without words, `matrix.json`: what the
-course's probes say of all trainers.
+`healthy_runs.json` beside it are replaced.
 """
 
 import json
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from functools import cache
 from pathlib import Path
 
@@ -24,7 +22,6 @@ from grpo_course.lessons.hunt.defects import (
     Cost,
     broken,
 )
-from grpo_course.lessons.hunt.probes import COURSE_PROBES, run_probe
 from grpo_course.lessons.hunt.script import Trainer
 
 SEEDS = range(8)
@@ -58,10 +55,11 @@ def cost(number: int, settings: dict) -> Cost:
     return Cost(gap.mean().item(), (gap.std() / len(gap) ** 0.5).item())
 
 
-def record(name: str, rows: dict) -> None:
-    """Enter rows in one of the records, one entry a line."""
-    path = Path(cases.__file__).with_name(name)
-    known = json.loads(path.read_text(encoding="utf-8")) | rows
+def record(key: str) -> None:
+    """Run the healthy script with these settings, and enter the logs, one a line."""
+    path = Path(cases.__file__).with_name("healthy_runs.json")
+    known = json.loads(path.read_text(encoding="utf-8"))
+    known[key] = cases.run_healthy(key)
     lines = [f"{json.dumps(key)}: {json.dumps(row)}" for key, row in known.items()]
     write_atomically(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
@@ -75,13 +73,11 @@ def main(words: list[str]) -> None:
         if defect.settings:
             print(f"    awake {cost(number, defect.settings)}", flush=True)
         key = json.dumps(defect.settings, sort_keys=True)
-        record("healthy_runs.json", {key: cases.run_healthy(key)})
+        record(key)
     if not words:
         for each in COMPLAINTS.values():
             key = json.dumps(each.settings, sort_keys=True)
-            record("healthy_runs.json", {key: cases.run_healthy(key)})
-        rows = {name: asdict(run_probe(each)) for name, each in COURSE_PROBES.items()}
-        record("matrix.json", rows)
+            record(key)
 
 
 if __name__ == "__main__":

@@ -580,9 +580,6 @@ responses]
 }
 DEFECTS: dict[int, Defect] = dict(sorted(BY_STAGE.items()))
 CAUSES = sorted(defect.cause for defect in DEFECTS.values())
-# (the one that hides, the one that is hidden): with the first, the second changes
-# nothing; once the first is repaired, it shows.
-HIDING = ((4, 18), (4, 3), (8, 27), (8, 28), (17, 16))
 
 
 @dataclass(frozen=True)

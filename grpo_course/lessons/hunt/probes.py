@@ -7,13 +7,11 @@ exercises.
 """
 
 import io
-import json
 import time
 from collections.abc import Callable, Iterable
 from contextlib import redirect_stdout
 from dataclasses import dataclass
-from functools import cache, partial
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import torch
@@ -470,20 +468,3 @@ def numbered(numbers: list[int]) -> str:
     """Trainers by number, as one says it."""
     names = ", ".join(str(number) for number in numbers)
     return f"trainer {names}" if len(numbers) == 1 else f"trainers {names}"
-
-
-# All probes, all defects.
-
-
-@cache
-def course_matrix() -> dict[str, Row]:
-    """What the course's own probes said of all trainers, as it was recorded."""
-    text = Path(__file__).with_name("matrix.json").read_text(encoding="utf-8")
-    return {
-        name: Row(
-            row["healthy"],
-            {int(number): said for number, said in row["broken"].items()},
-            row["seconds"],
-        )
-        for name, row in json.loads(text).items()
-    }
