@@ -5,13 +5,10 @@ import json
 import os
 import random
 import re
-from collections import Counter
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from fractions import Fraction
 from itertools import product
-from math import nan
 from pathlib import Path
-from time import thread_time
 
 import pytest
 from hypothesis import example, given
@@ -33,7 +30,6 @@ from grpo_course.text.grader import (
 from grpo_course.text.gsm8k import (
     FORMS,
     GSM8K,
-    PRESETS,
     SHORT_SYSTEM_PROMPT,
     SYSTEM_PROMPT,
     demonstration,
@@ -60,70 +56,46 @@ from grpo_course.text.stories import (
     problem_key,
     work_out,
 )
-from grpo_course.text.training import GRPOConfig, load_problems, make_task, presets_of
+from grpo_course.text.training import GRPOConfig, load_problems, make_task
 
 FOLDER = os.environ.get("GSM8K_DIR", "")
 MEGABYTE = 1_000_000
 GOOD = in_template("3+4=7", "7")
 
 
-# What stands in the answer tag, where 72 is right.
+# What stands in the answer tag, where 72 is right, beside READINGS and SIBLINGS.
 SAYS_72 = [
-    "72", " 72 ", "\n72\n", "72.", "72.0", "72.00", "072", "\\boxed{72}", "**72**",
-    "(72)", "#### 72", "72" + " " * MEGABYTE,
-    # a unit, not a factor: 72m is metres
-    "72m", "72 M&Ms", "72 kg", "$72/hour",
+    " 72 ", "\n72\n", "72.", "072", "#### 72", "72" + " " * MEGABYTE,
+    "72m", "72 M&Ms", "$72/hour",  # a unit, not a factor: 72m is metres
     # after an equals sign only the result counts
-    "70+2=72", "x = 72", "72 = 72.0", "70+2=72=72", "9+9=18\n18*4=72",
-    "1,200 - 1,128 = 72", "work of Anders in Oregon = 72",
+    "72 = 72.0", "70+2=72=72", "9+9=18\n18*4=72", "1,200 - 1,128 = 72",
+    "work of Anders in Oregon = 72",
 ]  # fmt: skip
 SAYS_NO_72 = [
-    "72.5", "7 2", "720", "7", "2", "-72", "x-72", "71\u201372", "\u0667\u0662",
-    "7.2e1", "72e0", "0x48", "seventy-two", "", ".", "-", "NaN", "Infinity",
+    "72.5", "7 2", "720", "7", "-72", "x-72", "seventy-two", ".", "NaN", "Infinity",
     "__import__('os').getpid()", "36*2", "72 " * MEGABYTE,
-    # a dash with a space is a sign or a bullet: not known
-    "- 72", "- $72", "-$ 72", "-\\$72", "-(72)", "-**72**", "-> 72", "minus 72",
-    "Minus $72", "negative 72", "\u00b172", "x = - 72",
+    "- $72", "-$ 72", "-> 72", "\u00b172", "x = - 72",
     # several answers, or an expression
-    "71-72", "71 or 72", "72 or 72", "72, that is 72.0", "71, 72, 73",
-    "72 and 72 or 73", "72 and 72 + 72", "70 + 2",
-    "72+72", "72 - 72", "72 \u2013 72", "72x72", "72 x 72", "72*72", "72:72",
-    "72 / 72", "(72)(72)", "72 72", "72, 72", "72 times 72", "72 apples and 72 pears",
-    "\\frac{72}{72}", "72^72",
+    "72 or 72", "72, that is 72.0", "72 and 72 or 73", "72 and 72 + 72", "70 + 2",
+    "72 x 72", "72 / 72", "(72)(72)", "72 72", "72 times 72", "72 apples and 72 pears",
     # a sign or a word makes another number of it, or seems to
-    "72^n", "n^72", "x + 72", "72 + x", "72!", "(72)!", "\u221a72", "\u221a(72)",
-    "\\sqrt{72}", "72 million", "72 Million dollars", "72million", "72-thousand",
-    "72 billion", "72 trillion", "72 hundred", "72 dozen", "72 and a half", "72k",
-    "72 K", "$72M",
+    "72^n", "n^72", "x + 72", "72 + x", "(72)!", "\u221a(72)", "72million",
+    "72-thousand", "72 hundred", "72 dozen", "72 K", "$72M",
     # a second guess before the equals sign
-    "72=x", "x = 71 or x = 72", "71 or x=72", "71or x=72", "71 OR x=72",
-    "x = 71 and y = 72", "a=71, b=72", "a=71,b=72", "71,72=72", "a=71; b=72",
-    "oranges and pears = 72",
+    "72=x", "x = 71 or x = 72", "71or x=72", "x = 71 and y = 72", "a=71,b=72",
+    "71,72=72", "a=71; b=72", "oranges and pears = 72",
 ]  # fmt: skip
-# The same for other right answers; \u2212 and \u2013 are a minus sign and a dash.
+# The same for other right answers; \u2013 is a dash.
 SAYS = [
-    ("72.50", "72.5", True), ("- 72", "-72", False), ("-72 -72", "-72", False),
-    ("x = -72", "-72", True), ("-3", "-3", True), ("\u22123", "-3", True),
-    ("\u20133", "-3", True), ("\u2013$3", "-3", True), ("\u20113", "-3", True),
-    ("\u22123", "3", False), ("\u20133", "3", False), ("\u20113", "3", False),
-    ("--3", "3", False), ("-+3", "3", False), ("3\u00bd", "3", False),
-    ("3/4/2024", "3", False), ("3", "-3", False), ("+-3", "-3", False),
-    ("+3", "3", True), ("-0", "0", True), (".5", "0.5", True), ("$.50", "0.5", True),
-    ("1/2", "0.5", True), ("-.5", "-0.5", True), ("-1/2", "-0.5", True),
-    ("1,200", "1200", True), ("$1,200.00", "1200", True), ("1200", "1,200", True),
-    ("1,200,000", "1200000", True), ("1,20", "120", False),
-    ("1,2000", "12000", False), ("12,00,000", "1200000", False),
-    ("1.200,50", "1200.5", False), ("1 200", "1200", False), ("1_200", "1200", False),
-    ("$5", "5", True), ("5$", "5", True), ("5 dollars", "5", True), ("€5", "5", True),
-    ("5 km/h", "5", True), ("5kg", "5", True), ("-$5", "-5", True),
-    ("$-5", "-5", True), ("-$-5", "5", False), ("-$-5", "-5", False),
+    ("72.50", "72.5", True), ("-72 -72", "-72", False), ("x = -72", "-72", True),
+    ("\u20133", "-3", True), ("\u20133", "3", False), ("--3", "3", False),
+    ("3", "-3", False), ("+-3", "-3", False), ("+3", "3", True), ("-0", "0", True),
+    ("-.5", "-0.5", True), ("-1/2", "-0.5", True), ("1200", "1,200", True),
+    ("1,200,000", "1200000", True), ("12,00,000", "1200000", False),
+    ("5$", "5", True), ("5 km/h", "5", True), ("-$-5", "-5", False),
     ("Rs.500", "500", True), ("50 cents", "0.5", False), ("50%", "0.5", False),
-    ("\\frac{1}{2}", "0.5", False), ("50%", "50", True), ("50 %", "50", True),
-    ("25 m2", "25", False), ("25 m\u00b2", "25", False), ("7\uff12", "7", False),
     ("7x2", "7", False), ("7" * MEGABYTE, "7", False),
-    ("0" * MEGABYTE + "7", "7", False), ("6/3", "2", True), ("1/0", "0", False),
-    ("1/3", "0.333", False), ("2 1/2", "2.5", False), ("2^3", "2", False),
-    ("12:30", "12", False), ("1.2.3", "1.2", False),
+    ("0" * MEGABYTE + "7", "7", False), ("6/3", "2", True), ("1/3", "0.333", False),
 ]  # fmt: skip
 SAYS += [(said, "72", True) for said in SAYS_72]
 SAYS += [(said, "72", False) for said in SAYS_NO_72]
@@ -224,18 +196,21 @@ def test_decimals_are_compared_exactly(number):
     assert read_number(f"{number:f}00") == read_number(f"{number:f}")
 
 
-@given(NUMBERS, NUMBERS, st.sampled_from([" or ", " and ", ", ", "; ", "\nor "]))
-def test_two_numbers_are_no_answer(a, b, join):
-    assert read_number(f"{a} and {b}") is None
-    assert read_number(f"x = {a}{join}x = {b}") is None
-    assert read_number(f"{a}{join}x = {b}") is None
-    assert read_number(f"x = {a} = {b}") == b
+JOINS = [" or ", " and ", ", ", "; ", "\nor "]
+BETWEEN = ["+", "-", "\u2013", "*", "/", "^", ":", "x", ", "]
 
 
-@given(NUMBERS, st.sampled_from(["+", "-", "\u2013", "*", "/", "^", ":", "x", ", "]))
-def test_two_numbers_side_by_side_are_no_answer(number, between):
-    for way in (f"{number}{between}({number})", f"{number} {between} {number}"):
+@given(NUMBERS, NUMBERS, st.sampled_from(JOINS), st.sampled_from(BETWEEN))
+def test_two_numbers_are_no_answer(a, b, join, between):
+    for way in (
+        f"{a} and {b}",
+        f"x = {a}{join}x = {b}",
+        f"{a}{join}x = {b}",
+        f"{a}{between}({a})",
+        f"{a} {between} {a}",
+    ):
         assert read_number(way) is None
+    assert read_number(f"x = {a} = {b}") == b
 
 
 # A number behind or before it would be another: minus 7, 7 million.
@@ -265,56 +240,12 @@ def test_nothing_raises_and_only_what_follows_the_thinking_answers(text, inside,
     assert extract_answer(text + "</think>" + after) == alone
 
 
-class Counted(str):
-    """A text that counts the characters that cuts of it and of its pieces look at."""
-
-    looks = 0
-
-    def partition(self, tag):
-        return self.pieces(*super().partition(tag))
-
-    def rpartition(self, tag):
-        return self.pieces(*super().rpartition(tag)[::-1])[::-1]
-
-    @staticmethod
-    def pieces(passed, found, rest):
-        Counted.looks += len(passed + found)
-        return Counted(passed), Counted(found), Counted(rest)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["<answer>", "</answer>", "<answer>7</answer>", "</think><answer>", "7", "1,", "<"],
-)
-def test_the_number_of_characters_looked_at_is_linear(piece):
-    """A count, not a clock: twice the text, at most twice the searching."""
-    looks = []
-    for times in (1000, 2000, 4000):
-        Counted.looks = 0
-        is_correct(Counted(piece * times), "7")
-        looks.append(Counted.looks)
-    assert 0 < looks[0] <= 15_000 * len(piece)
-    assert looks[1] <= 2 * looks[0] + 100 and looks[2] <= 2 * looks[1] + 100
-
-
 def test_what_is_read_closely_is_short():
     """The pattern runs on bounded text only, so its own speed does not matter."""
     assert read_number("7" + " " * LONGEST_ANSWER) is None
     assert read_number("7" * LONGEST_NUMBER) == int("7" * LONGEST_NUMBER)
     assert read_number("7" * (LONGEST_NUMBER + 1)) is None
     assert last_number("7" * (LONGEST_NUMBER + 1)) is None
-
-
-@pytest.mark.parametrize(
-    "piece", [*(text for text, _ in READINGS), "{", "\\frac", "-("]
-)
-def test_a_hundred_thousand_characters_take_no_second(piece):
-    """They take 20 ms; were the time to grow with the square, it would be minutes."""
-    many, began = piece * (100_000 // len(piece)), thread_time()
-    for text in (many, many + "7", "7" + many, f"<answer>{many[:190]}</answer>" + many):
-        is_leniently_correct(text, "7")
-        is_correct(f"<answer>{text}</answer>", "7")
-    assert thread_time() - began < 1
 
 
 def chat(*texts):
@@ -405,9 +336,8 @@ def test_same_arguments_same_problems(split):
 
 
 @pytest.mark.parametrize("split", SPLITS)
-@pytest.mark.parametrize("operations", ["+-", "+-*"])
-def test_solution_and_answer_are_right(split, operations):
-    for problem in make_problems(split, 300, seed=0, operations=operations):
+def test_solution_and_answer_are_right(split):
+    for problem in make_problems(split, 300, seed=0, operations="+-*"):
         expression = str(problem.operands[0])
         for sign, number in zip(problem.operations, problem.operands[1:], strict=True):
             expression = f"({expression}{sign}{number})"
@@ -546,28 +476,21 @@ def test_the_hub_is_asked_without_path_and_offline_both_ways_are_told(
     assert asked == [(("openai/gsm8k", "main"), {"split": "test"})]
     with pytest.raises(ConnectionError) as caught:
         load_gsm8k("train")
-    for part in ("no network here", "load_dataset(", "path=", "GSM8K_DIR="):
+    for part in ("no network here", "path=", "GSM8K_DIR="):
         assert part in str(caught.value)
 
 
 @pytest.mark.parametrize(
     ("rows", "says"),
     [
-        ([ROW, ROW, {"question": "?", "answer": "7."}], "Row 3 has no final answer"),
-        ([ROW, {"question": "?", "answer": "7 ####  "}], "Row 2 has no final answer"),
-        *(
-            ([{"question": "?", "answer": f"#### {final}"}], f"with '#### {final}'")
-            for final in ("four", "3 or 4", "4 million", "1,20", "2+2")
-        ),
+        ([ROW, ROW, {"question": "?", "answer": "7."}], "Row 3 needs"),
+        ([ROW, {"question": "?", "answer": "7 ####  "}], "Row 2 needs"),
+        ([{"question": "?", "answer": "#### 3 or 4"}], "ends with '#### 3 or 4'"),
         ([ROW, {"question": None, "answer": "#### 4"}], "{'question': None"),
         ([ROW, {"question": "?", "answer": 4}], "'answer': 4}"),
-        ([ROW, {}], "Row 2 needs the texts"),
-        ([ROW, [ROW]], "but is [{'question'"),
+        ([ROW, [ROW]], "It is [{'question'"),
         (["", ROW, "", "{}"], "Row 4 needs"),  # blank lines are counted
-        (
-            ["", ROW, "", '{"answer": '],
-            "train.jsonl cannot be read: line 4 is not JSON",
-        ),
+        (["", ROW, "", '{"answer": '], "train.jsonl cannot be read: line 4 is not"),
         (["", ""], "the split 'train' holds no row"),
     ],
 )
@@ -580,9 +503,7 @@ def test_a_row_that_cannot_be_used_is_named(rows, says, write):
 
 def test_files_that_cannot_be_used(write):
     folder = write("train", ROW)
-    with pytest.raises(
-        FileNotFoundError, match=r"no .*test\.jsonl.* holds: train.*path="
-    ):
+    with pytest.raises(FileNotFoundError, match=r"no .*test\.jsonl.*path="):
         load_gsm8k("test", folder)
     (folder / "train.jsonl").write_bytes(gzip.compress(json.dumps(ROW).encode()))
     with pytest.raises(ValueError, match=r"train\.jsonl is not in UTF-8"):
@@ -591,22 +512,12 @@ def test_files_that_cannot_be_used(write):
 
 @pytest.mark.slow
 @pytest.mark.skipif(not FOLDER, reason="GSM8K_DIR names no folder with real GSM8K")
-def test_every_gold_answer_of_gsm8k_earns_full_reward_and_no_other_row_does():
+def test_every_gold_answer_of_gsm8k_earns_full_reward():
     problems = load_gsm8k("train", FOLDER)
-    assert len(problems) == 7473
-    answers = [p.answer for p in problems]
-    wrapped = [demonstration(p) for p in problems]
-    assert correctness_reward(wrapped, answers) == [1.0] * 7473
-    assert lenient_reward(wrapped, answers) == [1.0] * 7473
-    assert lenient_reward([p.solution for p in problems], answers) == [1.0] * 7473
-    assert format_reward(wrapped) == [1.0] * 7473
-    for shift in (1, 2, 1000):
-        others = answers[shift:] + answers[:shift]
-        pairs = zip(wrapped, answers, others, strict=True)
-        different = [(text, other) for text, own, other in pairs if own != other]
-        assert len(different) > 7000
-        texts, golds = zip(*different, strict=True)
-        assert sum(correctness_reward(texts, golds)) == 0
+    answers, wrapped = [p.answer for p in problems], [*map(demonstration, problems)]
+    assert len(problems) == sum(correctness_reward(wrapped, answers)) == 7473
+    assert sum(lenient_reward([p.solution for p in problems], answers)) == 7473
+    assert sum(format_reward(wrapped)) == 7473
 
 
 GRADED = Path(FOLDER, "example_model_solutions.jsonl")
@@ -653,16 +564,11 @@ def test_validation_is_the_end_of_train_and_a_run_knows_it(write, rows, last):
         (lambda: make_problems("train", 1, 0, operations="+/"), "operations='/'"),
         (lambda: make_problems("unseen_facts", 1, 0, operands=(3, 3)), "widen the ran"),
         (lambda: GSM8K(operands=(9, 1)), r"operands\[1\]=1.*at least 9"),
-        (lambda: GSM8K(operands=(-1, 1)), "operands=-1.*at least 0"),
         (lambda: GSM8K(operations=""), "operations and steps each need"),
-        (lambda: GSM8K(steps=()), "operations and steps each need"),
         (lambda: GSM8K(steps=(1, 0)), "steps=0.*at least 1"),
         (lambda: GSM8K(forms=(1.0, 1.0)), "forms="),
-        (lambda: GSM8K(forms=(0, 0, 0, 0)), "forms="),
         (lambda: GSM8K(forms=(1, -1, 1, 1)), "forms="),
-        (lambda: GSM8K(slips=nan), "slips"),
         (lambda: GSM8K().problems("train", None, 0), "num_problems=None asks for all"),
-        (lambda: load_gsm8k("dev", "."), "split='dev' is not known"),
         (lambda: load_run_split("dev", "."), "split='dev'.*'validation'"),
         (lambda: demonstration(WordProblem("?", "7"), "wild"), "form='wild' is not"),
         (lambda: with_slip(WordProblem("?", "7"), random.Random()), "rule.*slips=0"),
@@ -671,6 +577,7 @@ def test_validation_is_the_end_of_train_and_a_run_knows_it(write, rows, last):
         (lambda: correctness_reward([GOOD, GOOD], ["7"]), "answer for each of the 2"),
         (lambda: correctness_reward([GOOD], "7"), "answer must be a list"),
         (lambda: format_reward(GOOD), r"is one text.*\[completion\]"),
+        (lambda: format_reward([7]), "completion 7 is neither a text nor a chat"),
         (lambda: length_reward([GOOD], free=20, most=20), "free=20 and most=20"),
     ],
 )  # fmt: skip
@@ -690,20 +597,17 @@ def test_gold_earns_every_reward_that_pays():
         assert reward(golds, answer=answers) == [best] * len(golds)
 
 
-@pytest.mark.parametrize("share", [0.0, 0.3, 1.0])
-def test_the_share_of_slips(share):
-    task, rng = GSM8K(slips=share, forms=(1, 0, 0, 0)), random.Random(0)
-    texts = [task.demonstration(problem, rng) for problem in PROBLEMS]
-    pairs = zip(texts, PROBLEMS, strict=True)
-    wrong = sum(not is_correct(text, p.answer) for text, p in pairs) / len(texts)
-    assert abs(wrong - share) <= 4 * (share * (1 - share) / len(texts)) ** 0.5
-
-
-def test_forms_come_as_often_as_their_weights():
-    rng, task = random.Random(0), GSM8K(forms=(3, 1, 0, 0))
-    texts = [task.demonstration(PROBLEMS[i % 300], rng) for i in range(4000)]
-    counts = Counter("<think>" in text for text in texts)
-    assert 2850 < counts[True] < 3150  # 3000 and five standard errors
+def test_slips_and_forms_come_as_often_as_they_are_asked_for():
+    rng, number = random.Random(0), len(PROBLEMS)
+    for share in (0.0, 0.3, 1.0):
+        task = GSM8K(slips=share, forms=(1, 0, 0, 0))
+        pairs = [(task.demonstration(p, rng), p.answer) for p in PROBLEMS]
+        wrong = sum(not is_correct(*pair) for pair in pairs) / number
+        assert abs(wrong - share) <= 4 * (share * (1 - share) / number) ** 0.5
+    task = GSM8K(forms=(3, 1, 0, 0))
+    texts = [task.demonstration(PROBLEMS[i % number], rng) for i in range(4000)]
+    tagged = sum("<think>" in text for text in texts)
+    assert 2850 < tagged < 3150  # 3000 and five standard errors
     even = GSM8K(forms=(1, 1, 1, 1))
     some = {even.demonstration(PROBLEMS[0], rng) for _ in range(200)}
     assert some == {demonstration(PROBLEMS[0], form) for form in FORMS}
@@ -726,10 +630,3 @@ def test_a_slip_is_off_by_one_either_way_and_carried_on():
     assert min(changes.count(-1), changes.count(1)) > 100  # of 300
     nothing = next(p for p in PROBLEMS if p.kind == "-" and p.answer == "0")
     assert {with_slip(nothing, random.Random(i)).answer for i in range(20)} == {"1"}
-
-
-@pytest.mark.parametrize("name", PRESETS)
-def test_a_preset_is_the_settings_of_a_run(name):
-    config = presets_of("gsm8k")[name]
-    assert config.task == "gsm8k" and make_task(config)
-    assert replace(config, **PRESETS[name]) == config

@@ -76,7 +76,6 @@ def with_slip(problem: WordProblem, rng: random.Random) -> WordProblem:
     """The made problem with one result off by one; the later ones follow from it.
 
     Its solution has no calculator marks; a result that would be negative goes up.
-    Raises ValueError for a problem that was not made by rule.
     """
     if not problem.operations:
         raise ValueError(
@@ -114,9 +113,6 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     a line {"question": ..., "answer": "... #### 72"} for each row. Without `path` the
     folder that GSM8K_DIR names is taken, and without that the hub, through
     `datasets`, which keeps a copy for later use without a network.
-
-    ValueError for a file or a row that cannot be used, and it says where;
-    FileNotFoundError or ConnectionError where there is no data.
     """
     require_known("split", split, GSM8K_SPLITS)
     path = path or os.environ.get(FOLDER_VARIABLE)
@@ -124,16 +120,12 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     for number, row in _rows(split, Path(path) if path else None):
         fields = row if isinstance(row, dict) else {}
         question, answer = fields.get("question"), fields.get("answer")
-        if not (isinstance(question, str) and isinstance(answer, str)):
+        _, mark, final = str(answer).rpartition("####")
+        if not isinstance(question, str) or not mark or read_number(final) is None:
             raise ValueError(
-                f'Row {number} needs the texts "question" and "answer", but is '
-                f"{str(row)[:80]}. Correct the row, or delete it."
-            )
-        _, mark, final = answer.rpartition("####")
-        if not mark or read_number(final) is None:
-            raise ValueError(
-                f"Row {number} has no final answer: its worked solution must end with "
-                f"#### and a number. It ends with {answer[-40:]!r}."
+                f'Row {number} needs the texts "question" and "answer", and at the end '
+                f"of the answer #### and a number. It is {str(row)[:80]}...; the "
+                f"answer ends with {str(answer)[-40:]!r}."
             )
         problems.append(WordProblem(question, final.strip(), answer))
     if not problems:
@@ -159,11 +151,9 @@ def load_run_split(split: str, path: str | Path | None = None) -> list[WordProbl
 def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
     """The rows with their lines in the file, or their places on the hub, from 1."""
     ways = (
-        "There are two ways to the data. With a network: leave out path and "
-        f'{FOLDER_VARIABLE}; datasets.load_dataset("{HUB_NAME}", "main") loads it once '
-        "and keeps a copy. Without: copy the data set's "
-        f"{split}.jsonl (github.com/openai/grade-school-math) into a folder, and pass "
-        f"path=FOLDER or set {FOLDER_VARIABLE}=FOLDER."
+        f"Put {split}.jsonl (github.com/openai/grade-school-math) into a folder, and "
+        f"pass path=FOLDER or set {FOLDER_VARIABLE}=FOLDER. Without either, it is "
+        "loaded from the hub, once."
     )
     if path is None:
         import datasets  # slow to import, and not needed for files
@@ -181,9 +171,7 @@ def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
 
     file = path / f"{split}.jsonl" if path.is_dir() else path
     if not file.is_file():
-        there = sorted(p.name for p in path.glob("*")) if path.is_dir() else []
-        holds = f" The folder holds: {', '.join(there[:8])}." if there else ""
-        raise FileNotFoundError(f"There is no {file}.{holds} {ways}")
+        raise FileNotFoundError(f"There is no {file}. {ways}")
     text = read_text(file)
     try:
         yield from numbered_rows(text)
@@ -223,7 +211,7 @@ ADVISED: dict[str, Any] = {
 
 # A pretrained model on the real data. Four prompts with their responses are read at a
 # time, so that one GPU with 24 GB holds it. No preset for a GPU has been run to its end
-# for this course; tests run each with a small random model of its architecture.
+# for this course.
 GPU: dict[str, Any] = ADVISED | {
     "model": "Qwen/Qwen2.5-0.5B-Instruct",
     "task_settings": {"data": "gsm8k"},
