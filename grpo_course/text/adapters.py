@@ -22,10 +22,7 @@ from grpo_course.text.models import (
 
 
 def merge_adapter(path: str | Path, folder: str | Path) -> None:
-    """Write an adapter and its model as one model, with its tokenizer, into a folder.
-
-    Raises FileExistsError where there is something already.
-    """
+    """Write an adapter and its model as one model, with its tokenizer."""
     peft = require_extra("peft", *FOR_LORA)
     if Path(folder).exists():
         raise FileExistsError(f"{folder} is there already. Name another folder.")

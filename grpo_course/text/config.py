@@ -35,7 +35,6 @@ class GRPOConfig(TrainConfig):
 
     After "TRL:" a comment gives the name in TRL's GRPOConfig, where that differs. What
     the loop's own are called there is in the table `grpo_course.text.trl.NAMES`.
-    Raises as TrainConfig.
     """
 
     # The loop, where a run on text begins with other values than TrainConfig
@@ -140,6 +139,12 @@ class GRPOConfig(TrainConfig):
                 "adapter off, which never moves. Leave out both settings, or LoRA."
             )
 
+    @property
+    def sizes(self) -> dict[str, int]:
+        """Those of the tiny model."""
+        names = "hidden_size", "num_layers", "num_heads", "context_length"
+        return {name: getattr(self, name) for name in names}
+
     def save(self, path: Path) -> None:
         """Write it as JSON, whole or not at all."""
         write_atomically(path, json.dumps(asdict(self), indent=2) + "\n")
@@ -148,8 +153,6 @@ class GRPOConfig(TrainConfig):
 def load_config(path: str | Path, task: str | None = None) -> GRPOConfig:
     """Read a JSON file: every setting, as `save` writes it, or those that differ from a
     preset, {"base": "gpu", "learning_rate": 1e-6}. `task` goes before the file's.
-
-    Raises ValueError for a file that is not JSON, and as `from_values`.
     """
     values = json_object(read_text(Path(path)), str(path))
     try:
@@ -170,22 +173,13 @@ def json_object(text: str, where: str) -> dict[str, Any]:
 
 
 def from_values(values: Mapping[str, Any]) -> GRPOConfig:
-    """A config from names and values as JSON has them.
-
-    Raises ValueError for an unknown setting or base, and for settings that are left out
-    without a base to say what they are.
-    """
+    """A config from names and values as JSON has them."""
     task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
     known = [field.name for field in fields(GRPOConfig)]
     if unknown := [name for name in changes if name not in known]:
-        name, own = unknown[0], [field.name for field in fields(find_task(task))]
-        if name in own:
-            raise ValueError(
-                f"{name!r} is a setting of the task. Put it with those: "
-                f'"task_settings": {json.dumps({name: changes[name]})}'
-            )
-        raise ValueError(unknown_setting(name, ["base", *known, *own]))
+        why = unknown_setting(unknown[0], ["base", *known])
+        raise ValueError(f'{why} Those of the task stand in "task_settings".')
     if "base" in values:
         return replace(find_preset(task, values["base"], "base"), **changes)
     missing = [name for name in known if name not in changes]
@@ -210,10 +204,7 @@ def presets_of(task: str) -> dict[str, GRPOConfig]:
 
 
 def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOConfig:
-    """One of a task's presets, the first where none is named, or "default".
-
-    Raises ValueError for a name that is none.
-    """
+    """One of a task's presets, the first where none is named, or "default"."""
     presets = presets_of(task)
     names = list(presets)
     if name is None or (name == DEFAULT and name not in names):
@@ -227,10 +218,7 @@ def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOCo
 
 
 def make_task(config: GRPOConfig) -> TextTask:
-    """The task of a config, with the settings that the config has for it.
-
-    Raises ValueError for one that the task lacks, or refuses.
-    """
+    """The task of a config, with the settings that the config has for it."""
     kind = find_task(config.task)
     try:
         return kind(**config.task_settings)

@@ -37,10 +37,7 @@ class MissingExtra(ImportError):
 
 
 def require_installed(needed: list[str], what: str) -> None:
-    """Check that packages are there; `what` asks for them: "LoRA needs peft".
-
-    Raises MissingExtra with the cure otherwise.
-    """
+    """Check that packages are there; `what` asks for them: "LoRA needs peft"."""
     if missing := install.lacking(needed):
         cure = install.pip_install(*missing)
         raise MissingExtra(
@@ -49,19 +46,10 @@ def require_installed(needed: list[str], what: str) -> None:
 
 
 def require_extra(package: str, extra: str, what: str) -> ModuleType:
-    """The package, where all that its extra needs is installed.
-
-    Raises MissingExtra with the cure otherwise, as `require_installed`.
-    """
+    """The package, where all that its extra needs is installed."""
     needed = install.requirements(install.ROOT, extra) or [package]
     require_installed(needed, what)
-    try:
-        return import_module(package)
-    except ImportError as problem:  # of another version, or damaged
-        cure = install.pip_install("--upgrade", *needed)
-        raise MissingExtra(
-            f"{what}, which cannot be loaded: {problem}. Install it anew:\n{cure}"
-        ) from problem
+    return import_module(package)
 
 
 def pasted(command: str, *words: str | Path) -> str:

@@ -41,7 +41,6 @@ def generate(
     come `pad` tokens with log-probability 0. pos is always max_new_tokens.
     With greedy, the likeliest token at each step. Without `read_once` the model's own
     `generate` writes, on any model, and asks for each token here.
-    Raises ValueError for prompts that do not fit the model.
     """
     require_at_least("num_responses", num_responses, 1)
     require_room(model, prompts, sampler.max_new_tokens)
@@ -113,11 +112,7 @@ def write_by_model(
     with the model would change what is sampled from, and not what is scored.
     """
 
-    places = range(sampler.max_new_tokens)
-    written = iter(counted(places, f"sampling {len(rows)} responses", "token"))
-
     def only_ours(texts: Tensor, logits: Tensor) -> Tensor:
-        next(written, None)
         token = choose(logits, rows, texts.shape[-1] - prompts.shape[-1])
         return torch.full_like(logits, -torch.inf).scatter(-1, token[:, None], 0.0)
 

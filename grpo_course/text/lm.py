@@ -2,10 +2,9 @@
 
 `CausalPolicy` puts together the sampler (generation.py) and the scores (scoring.py) for
 the loop. It tries out on a few tokens whether the model may read a prompt once for all
-responses (read_once.py), and once more before the first text that is longer than a
-window or whatever else begins at a length. A model that is of another kind takes the
-slow road, and one printed line says so. Where that road is wrong, too, the model is
-refused. At the end: the probe that compares sampler and scorer.
+responses (read_once.py). A model that is of another kind takes the slow road, and one
+printed line says so. Where that road is wrong, too, the model is refused. At the end:
+the probe that compares sampler and scorer.
 
 Left out: beam search; several devices.
 """
@@ -23,7 +22,7 @@ from grpo_course.long_work import counted
 from grpo_course.loop import Rollout
 from grpo_course.sampling import Sampler, is_end, pad_rows, response_mask, unpad_rows
 from grpo_course.text.generation import cast_once, generate
-from grpo_course.text.read_once import lengths_that_change, why_not_read_once
+from grpo_course.text.read_once import why_not_read_once
 from grpo_course.text.scoring import recomputes, response_log_probs
 
 Tool = Callable[[list[int]], list[int]]  # the tokens of a turn -> its own
@@ -35,10 +34,8 @@ class CausalPolicy:
     It works where the model lies, CPU or GPU, and knows tokens only, no text. A deep
     copy of it is a frozen reference.
 
-    Dropout is off in both methods. The old log-probs and the new ones must come from
-    one and the same function of the weights: with dropout, the ratio of a policy to
-    itself is far from 1, and clipping throws good samples away. So scoring raises
-    ValueError for a model that has dropout and recomputes in the backward pass.
+    Dropout is off in both methods: with it, the ratio of a policy to itself is far from
+    1, and clipping throws good samples away.
 
     Args:
         model: any causal LM of transformers. Where reading a prompt once for its group
@@ -47,13 +44,12 @@ class CausalPolicy:
             compiler) the same model is faster once it has run for a minute.
         sampler: how to write; scores follow the same settings.
         generator: random numbers on the model's device; None: torch's own.
-        autocast: a dtype to multiply in, torch.bfloat16 on a GPU. The softmax stays
-            in float32. None: the dtype of the weights.
+        autocast: a dtype to multiply in; the softmax stays in float32.
         prompts_at_once: whose responses are scored in one forward pass where no
             gradient is asked for, as for a reference; None: all. With a gradient, the
             loop splits the batch itself.
         tool: what it writes behind a turn that has ended, from the tokens of that turn
-            to its own; none, and the response ends there. None: there is no tool.
+            to its own; where that is none, the response ends.
     """
 
     def __init__(
@@ -72,34 +68,15 @@ class CausalPolicy:
                 "tool writes where a turn has ended, and none ever does: the sampler "
                 "has no eos. Give it one."
             )
-        self.tool, self.read_once = tool, True
-        self.untried = lengths_that_change(model)
-        self.take_road()
-
-    def take_road(self, begins: int = 0, until: int = 0) -> None:
-        """Take the slow road if need be, and say why; see `why_not_read_once`."""
-        self.model.eval()
-        why = why_not_read_once(
-            self.model, self.sampler.pad, begins, until, self.read_once
-        )
-        if why is None:
-            return
-        self.read_once = False
-        print(
-            f"{type(self.model).__name__}: each response reads its own prompt, with "
-            "the model's generate() and forward pass, which is slower. A prompt cannot "
-            f"be read once for its group here: {why}."
-        )
-
-    def try_length(self, length: int) -> None:
-        """Try out whatever begins at a length before texts of so many tokens.
-
-        Once for each such length. This takes less than one update with such texts.
-        Raises ValueError where sampler and scorer cannot agree beyond it.
-        """
-        while len(self.untried) > 1 and self.untried[0] < length:
-            self.take_road(*self.untried[:2])
-            self.untried = self.untried[1:]
+        self.tool = tool
+        why = why_not_read_once(self.model, sampler.pad)
+        self.read_once = why is None
+        if why:
+            print(
+                f"{type(model).__name__}: each response reads its own prompt, with "
+                "the model's generate() and forward pass, which is slower. A prompt "
+                f"cannot be read once for its group here: {why}."
+            )
 
     def sample(
         self, prompts: Tensor, num_responses: int, greedy: bool = False
@@ -118,7 +95,6 @@ class CausalPolicy:
         self, prompts: Tensor, num_responses: int, greedy: bool, sampler: Sampler
     ) -> tuple[Tensor, Tensor]:
         """Responses and the log-probs noted on the way, as `generate` gives them."""
-        self.try_length(prompts.shape[-1] + sampler.max_new_tokens)
         self.model.eval()
         with self.precision(), cast_once(self.model, self.autocast):
             return generate(
@@ -133,7 +109,6 @@ class CausalPolicy:
 
     def log_probs(self, rollout: Rollout) -> Tensor:
         """-> float32 [batch trial pos], under the settings of the sampler"""
-        self.try_length(rollout.prompts.shape[-1] + rollout.responses.shape[-1])
         # transformers recomputes in training mode only, so there is no other way.
         recompute = torch.is_grad_enabled() and recomputes(self.model)
         if recompute:
@@ -215,15 +190,6 @@ def take_turns(
     )
 
 
-def require_learning(model: PreTrainedModel) -> None:
-    """Check that a model that is to be trained is not frozen."""
-    if not any(weight.requires_grad for weight in model.parameters()):
-        raise ValueError(
-            "the model is frozen: none of its weights takes a gradient, so nothing "
-            "can be learned. Call model.requires_grad_(True) first."
-        )
-
-
 def require_no_dropout(model: PreTrainedModel) -> None:
     """Check that training mode changes nothing but the recomputing."""
     for name, part in model.named_modules():
@@ -274,10 +240,8 @@ def sampler_gap(
 def probe_line(policy: CausalPolicy, prompts: Tensor) -> str:
     """The gap on the first two prompts beside what rounding explains, in words.
 
-    int [batch pos] in; whatever begins at a length in texts as long is tried out, too.
-    Raises ValueError for a gap that rounding does not explain.
+    int [batch pos] in. Raises ValueError for a gap that rounding does not explain.
     """
-    policy.try_length(prompts.shape[-1] + policy.sampler.max_new_tokens)
     gaps, expected = sampler_gap(policy, prompts[:2]), EXPECTED[policy.autocast]
     dtype = "float32" if policy.autocast is None else "bfloat16"
     line = (

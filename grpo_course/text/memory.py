@@ -78,15 +78,7 @@ def sizes_of(config: GRPOConfig) -> tuple[Shape, int]:
     if config.model is not None:
         require_whole_model(config.model)
         return shape_of(load_shape(config.model)), tokens
-    tiny = tiny_config(
-        config.architecture,
-        hidden_size=config.hidden_size,
-        num_layers=config.num_layers,
-        num_heads=config.num_heads,
-        context_length=config.context_length,
-        vocab_size=config.vocab_size,
-        eos_token_id=None,
-    )
+    tiny = tiny_config(config.vocab_size, config.architecture, **config.sizes)
     return shape_of(tiny), tokens
 
 
@@ -96,11 +88,7 @@ def cache_bytes(shape: Shape, rows: int, pos: int, number: int = FLOAT32) -> int
 
 
 def layer_bytes(shape: Shape, number: int) -> int:
-    """What one layer keeps of one token for the backward pass.
-
-    Eight times its width in float32, and keys, values and four times the inner width in
-    the dtype of the products.
-    """
+    """What one layer keeps of one token for the backward pass."""
     inside = 8 * shape.hidden * FLOAT32
     return inside + (2 * shape.key_width + 4 * shape.intermediate) * number
 
@@ -171,8 +159,7 @@ def estimate(shape: Shape, config: GRPOConfig, prompt_tokens: int) -> dict[str, 
 def rows_at_once(config: GRPOConfig) -> int:
     """How many responses a forward pass with a gradient holds.
 
-    A part is so many prompts with all their responses, and in a minibatch, so many
-    single responses.
+    Parts count prompts with all their responses, and in a minibatch single responses.
     """
     most, each = config.num_prompts, config.num_responses
     if config.minibatch_size is not None:

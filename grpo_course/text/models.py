@@ -25,7 +25,7 @@ from grpo_course import install
 from grpo_course.files import read_text
 from grpo_course.text.config import json_object
 from grpo_course.text.errors import FOR_LORA, require_extra
-from grpo_course.text.prompts import plain_template, prompt_text, turn_end
+from grpo_course.text.prompts import plain_template, turn_end
 
 WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
 
@@ -33,11 +33,7 @@ WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
 def text_config(
     model_or_config: PreTrainedModel | PretrainedConfig,
 ) -> PretrainedConfig:
-    """The config of the part that reads and writes text; most models have no other.
-
-    In a model that also sees or hears, as in Gemma 3 and 4, window, layers, positions
-    and vocabulary stand in an inner config.
-    """
+    """The config of the part that reads and writes text; most models have no other."""
     config = getattr(model_or_config, "config", model_or_config)
     return config.get_text_config(decoder=True)
 
@@ -51,10 +47,7 @@ def has_adapter(path: str | Path) -> bool:
 
 
 def whole_model(path: str | Path) -> str:
-    """The model itself, or the one that an adapter stands beside, as it was noted.
-
-    Raises FileNotFoundError where that is not there, ValueError for what is no JSON.
-    """
+    """The model itself, or the one that an adapter stands beside, as it was noted."""
     if not has_adapter(path):
         return str(path)
     noted = Path(path, "adapter_config.json")
@@ -104,9 +97,9 @@ def find_device(name: str) -> str:
     try:
         torch.zeros(1, device=name).item()
     except (RuntimeError, AssertionError, NotImplementedError) as error:
-        reason = str(error).partition("\n")[0].partition(". ")[0].rstrip(".")
         raise ValueError(
-            f"device={name!r} cannot be used on this machine ({reason}). Choose "
+            f"device={name!r} cannot be used on this machine "
+            f"({str(error).splitlines()[0]}). Choose "
             '"auto", which takes a GPU if there is one, or "cpu".'
         ) from None
     return name
@@ -140,47 +133,26 @@ VOCABULARY = re.compile(r"^tokenizer\.json$|^vocab|\.model$|spiece|tekken|\.tikt
 
 
 def load_tokenizer(path: str | Path) -> PreTrainedTokenizerBase:
-    """The tokenizer, with padding on the left, a padding token and a chat template.
-
-    Raises ValueError for a model without one, or without an end of a text.
-    """
-    folder = Path(path)
-    names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-    try:
-        with loading(path):
-            tokenizer = AutoTokenizer.from_pretrained(
-                str(path), trust_remote_code=False
-            )
-        # Without its files transformers makes one that reads nothing, or fails.
-        read = {*tokenizer("a 1", add_special_tokens=False)["input_ids"]}
-        reads = not read <= {tokenizer.unk_token_id}
-    except ValueError:
-        if not names or any(map(VOCABULARY.search, names)):
-            raise
-        reads = False
-    if not reads and not any(map(VOCABULARY.search, names)):
+    """The tokenizer, with padding on the left, a padding token and a chat template."""
+    folder, adapter = Path(path), has_adapter(path)
+    is_model = adapter or (folder / "config.json").is_file()
+    names = [each.name for each in folder.iterdir()] if is_model else []
+    if names and not any(map(VOCABULARY.search, names)):  # transformers may make one
+        made_from = whole_model(path) if adapter else "OWNER/MODEL"
         raise ValueError(
             f"model={str(path)!r} has no tokenizer. Put that of the model that it was "
-            'made from beside it: AutoTokenizer.from_pretrained("OWNER/MODEL")'
+            f"made from beside it: AutoTokenizer.from_pretrained({made_from!r})"
             f".save_pretrained({folder.as_posix()!r})"
         )
+    with loading(path):
+        tokenizer = AutoTokenizer.from_pretrained(str(path), trust_remote_code=False)
     tokenizer.padding_side = "left"
     if tokenizer.eos_token is None:
         raise ValueError(f"The tokenizer of {path} has no EOS: no response would end.")
     if tokenizer.chat_template is None:
         tokenizer.chat_template = plain_template(tokenizer)
-    # A prompt's own first token would be taken for padding, were it the same one.
-    text = prompt_text(tokenizer, "?", None)
-    first = tokenizer(text, add_special_tokens=False)["input_ids"][:1]
-    own = [tokenizer.pad_token or tokenizer.eos_token, *tokenizer.all_special_tokens]
-    pads = [t for t in own if [tokenizer.convert_tokens_to_ids(t)] != first]
-    if not pads:
-        raise ValueError(
-            f"The tokenizer of {path} begins every prompt with {own[0]!r} and has no "
-            "other token to pad with. Give it one: tokenizer.pad_token = '<unk>', say."
-        )
-    if tokenizer.pad_token != pads[0]:
-        tokenizer.pad_token = pads[0]
+    if tokenizer.pad_token is None:
+        tokenizer.pad_token = tokenizer.eos_token
     return tokenizer
 
 
@@ -197,10 +169,7 @@ def turn_ends(
 
 
 def load_shape(path: str | Path) -> PretrainedConfig:
-    """The shape of a model, or of the one beside an adapter, without its weights.
-
-    Raises ValueError for a model that is no causal language model.
-    """
+    """The shape of a model, or of the one beside an adapter, without its weights."""
     whole = whole_model(path)
     with loading(whole):
         config = AutoConfig.from_pretrained(whole, trust_remote_code=False)
@@ -215,11 +184,10 @@ def load_shape(path: str | Path) -> PretrainedConfig:
 
 def load_generation(path: str | Path) -> GenerationConfig:
     """How a model is to be sampled from, without its weights."""
-    shape = load_shape(path)
     try:
         return GenerationConfig.from_pretrained(str(path))
     except OSError:  # it has none: it is as the shape says
-        return GenerationConfig.from_model_config(shape)
+        return GenerationConfig.from_model_config(load_shape(path))
 
 
 def save_model(
@@ -238,19 +206,15 @@ def is_hub_name(name: str) -> bool:
 
 @contextmanager
 def loading(path: str | Path) -> Iterator[None]:
-    """A folder with config.json or a name on the hub; what fails is told in one error.
-
-    Raises FileNotFoundError for what is neither, ValueError where transformers fails.
-    """
+    """A model's folder or its name on the hub; what fails is told in one error."""
     folder = Path(path)
     if folder.is_dir():
         if has_adapter(folder):
             require_extra("peft", *FOR_LORA)
         elif not (folder / "config.json").is_file():
-            found = ", ".join(sorted(p.name for p in folder.iterdir())[:8]) or "nothing"
             raise FileNotFoundError(
                 f"model={str(path)!r} has no config.json, so it is not the folder of a "
-                f"model; it holds: {found}. Pass a folder written by save_pretrained."
+                "model. Pass a folder written by save_pretrained."
             )
         cure = "Copy it again, or save it again with save_pretrained."
     elif folder.exists() or not is_hub_name(str(path)):
@@ -268,9 +232,7 @@ def loading(path: str | Path) -> Iterator[None]:
     try:
         yield
     except Exception as error:  # safetensors has a class of its own, too
-        reason = " ".join(str(error).split())
-        if len(reason) > 300:  # whole sentences, where there are some
-            reason = reason[:300].rpartition(". ")[0] or reason[:300]
+        reason = " ".join(str(error).split())[:300]
         raise ValueError(
             f"model={str(path)!r} could not be loaded ({type(error).__name__}: "
             f"{reason}). {cure}"

@@ -133,21 +133,17 @@ def recomputes(model: PreTrainedModel) -> bool:
 # --- Scores
 
 
-def most_positions(model: PreTrainedModel) -> int | None:
-    """How many tokens a text may have; None where the model does not say."""
-    return getattr(text_config(model), "max_position_embeddings", None)
-
-
 def require_room(model: PreTrainedModel, prompts: Tensor, num_new_tokens: int) -> None:
     """Check that prompt and response fit the positions that the model knows."""
     require_axes("prompts", prompts, "batch pos")
     length = prompts.shape[-1]
-    room = most_positions(model)
+    room = getattr(text_config(model), "max_position_embeddings", None)
     if room is not None and length + num_new_tokens > room:
         raise ValueError(
             f"prompts has {length} tokens a row and the response {num_new_tokens}, but "
             f"the model knows {room} positions. Shorten the prompts, ask for fewer new "
-            "tokens (max_new_tokens), or make the model with a larger context_length."
+            "tokens (--max-new-tokens), or make a tiny model with --context-length "
+            f"{length + num_new_tokens}. For real data take a pretrained model."
         )
 
 
@@ -167,7 +163,6 @@ def response_log_probs(
     Each different prompt is read once. Where the vocabulary is large, at most
     `most_logits` logits are held at a time: they are made again in the backward pass.
     Without `read_once` the model's own forward pass reads each text, on any model.
-    Raises ValueError for prompts that do not fit the model.
     """
     require_axes("responses", responses, "batch trial pos")
     require_room(model, prompts, responses.shape[-1])

@@ -14,17 +14,8 @@ from transformers import (
     PreTrainedTokenizerFast,
 )
 
-from grpo_course.checks import require_at_least, unknown_name
-from grpo_course.text.config import MODELS
-from grpo_course.text.responses import (
-    CHAT_TEMPLATE,
-    EOS,
-    LEAST_VOCABULARY,
-    PAD,
-    SPECIAL,
-    START,
-    TAGS,
-)
+from grpo_course.text.config import MODELS as MODELS
+from grpo_course.text.responses import CHAT_TEMPLATE, EOS, PAD, SPECIAL, START, TAGS
 
 
 def make_tokenizer(
@@ -32,15 +23,11 @@ def make_tokenizer(
 ) -> PreTrainedTokenizerFast:
     """Byte-level BPE (Sennrich et al. 2016, arXiv 1508.07909) learned from `texts`.
 
-    It starts from all 256 bytes, so it reads any text and gives it back unchanged.
-    Every digit is a token of its own: then 12 and 123 share what the model knows of
-    1 and 2. The four tags are one token each, but no special ones, so that decoding
-    with skip_special_tokens=True leaves them for the rewards to see. `<|im_end|>`
-    ends a message, `<|endoftext|>` pads, on the left. `vocab_size` is the most
-    tokens there may be; few texts give fewer.
-    Raises ValueError if that is below the bytes, the tags and the special tokens.
+    It starts from all 256 bytes, so it gives any text back unchanged. Every digit is a
+    token of its own: then 12 and 123 share what the model knows of 1 and 2. The four
+    tags are one token each, but no special ones, which decoding may leave out.
+    `vocab_size` is the most tokens there may be; few texts give fewer.
     """
-    require_at_least("vocab_size", vocab_size, LEAST_VOCABULARY)
     bpe = Tokenizer(models.BPE())
     digits = pre_tokenizers.Digits(individual_digits=True)
     words = pre_tokenizers.ByteLevel(add_prefix_space=False)
@@ -68,23 +55,20 @@ def make_tokenizer(
 
 
 def tiny_config(
-    architecture: str,
-    *,
-    hidden_size: int,
-    num_layers: int,
-    num_heads: int,
-    context_length: int,
     vocab_size: int,
-    eos_token_id: int | None,
+    architecture: str = "qwen2",
+    *,
+    hidden_size: int = 96,
+    num_layers: int = 2,
+    num_heads: int = 4,
+    context_length: int = 256,
+    eos_token_id: int | None = None,
     pad_token_id: int | None = None,
 ) -> PretrainedConfig:
-    """The config of a model with those sizes.
+    """The config of a model of one of MODELS with those sizes.
 
     Input and output share one embedding; no dropout.
-    Raises ValueError for an architecture that is not one of MODELS.
     """
-    if architecture not in MODELS:
-        raise unknown_name("architecture", architecture, MODELS)
     if architecture == "gpt2":  # has dropout unless told otherwise
         more: dict = dict.fromkeys(["resid_pdrop", "embd_pdrop", "attn_pdrop"], 0.0)
     else:
@@ -108,27 +92,22 @@ def make_tiny_model(
     tokenizer: PreTrainedTokenizerBase,
     architecture: str = "qwen2",
     *,
-    hidden_size: int = 96,
-    num_layers: int = 2,
-    num_heads: int = 4,
-    context_length: int = 256,
     seed: int = 0,
+    **sizes: int,
 ) -> PreTrainedModel:
     """A causal LM with random weights for the vocabulary of `tokenizer`.
 
+    `sizes` are those of `tiny_config`.
     Qwen2 and Llama tell positions by rotation (RoPE), GPT-2 learns an embedding for
     each. The weights depend on `seed` alone, and torch's own random numbers are left
-    as they were. Raises ValueError for an architecture that is not one of MODELS.
+    as they were.
     """
     config = tiny_config(
+        len(tokenizer),
         architecture,
-        hidden_size=hidden_size,
-        num_layers=num_layers,
-        num_heads=num_heads,
-        context_length=context_length,
-        vocab_size=len(tokenizer),
         eos_token_id=tokenizer.eos_token_id,
         pad_token_id=tokenizer.pad_token_id,
+        **sizes,
     )
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
