@@ -1,6 +1,5 @@
 """Measures against enumeration, and an evaluation that leaves the policy alone."""
 
-import copy
 import re
 from dataclasses import replace
 from itertools import combinations
@@ -33,10 +32,9 @@ from grpo_course.text.grader import correctness_reward, last_number
 from grpo_course.text.gsm8k import GSM8K, demonstration
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.prompts import as_rollout
-from grpo_course.text.stories import WordProblem
+from grpo_course.text.smollm2 import accuracy as shown
 from grpo_course.text.tasks import Problem
 from grpo_course.text.tiny import make_tiny_model
-from grpo_course.text.training import make_environment, make_task, presets_of
 
 N = 6
 MEASURES = GSM8K.measures
@@ -59,13 +57,6 @@ def test_pass_at_k_is_the_mean_over_all_ways_to_pick(k):
     rows = [[float(i < right) for i in range(N)] for right in range(N + 1)]
     expected = [mean(max(pick) for pick in combinations(row, k)) for row in rows]
     assert pass_at_k(torch.tensor(rows), k).tolist() == pytest.approx(expected)
-
-
-def test_pass_at_one_is_the_accuracy_and_large_numbers_do_no_harm():
-    correct = torch.rand(5, 2000, generator=torch.Generator().manual_seed(0)) < 0.01
-    assert torch.allclose(pass_at_k(correct, 1), correct.double().mean(-1))
-    many = pass_at_k(correct, 1000)
-    assert many.isfinite().all() and (many > 0.99).all()
 
 
 @pytest.mark.parametrize("k", [0, N + 1])
@@ -96,6 +87,17 @@ def test_two_groups_against_enumeration():
     assert bootstrap_interval(values, ["a"] * 4) == (0.25, 0.25)
 
 
+def answers(tokenizer, texts):
+    """A policy that says one of some texts after the other."""
+    left = list(texts)
+
+    def answer(prompts):
+        said, left[:] = left[: len(prompts)], left[len(prompts) :]
+        return Rollout(prompts, as_rollout(tokenizer, said, said).responses)
+
+    return answer
+
+
 def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
     """Two calculations in three stories each, one of them never right.
 
@@ -110,13 +112,8 @@ def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
         for end in ("", "Say it.", "Tell it.")
     ]
     said = [demonstration(known)] * 3 + ["no idea"] * 3
-
-    def answer(prompts):
-        return Rollout(prompts, as_rollout(tokenizer, said, said).responses)
-
-    scores = collect_scores(
-        Environment(stories, tokenizer, GSM8K.rewards), answer, batch_size=6
-    )
+    asked = Environment(stories, tokenizer, GSM8K.rewards)
+    scores = collect_scores(asked, answers(tokenizer, said), batch_size=6)
     row = summary({"m": name_measures(scores, scores)}).iloc[0]
     assert (row["mean"], row["low"], row["high"]) == (0.5, 0.0, 1.0)
     assert bootstrap_interval(scores.accuracy[:, 0])[0] > 0
@@ -126,13 +123,7 @@ def test_scores_stand_beside_their_problems(environment, tokenizer):
     """Gold for every problem but the third; in batches of three."""
     texts = [demonstration(p) for p in environment.problems]
     texts[2] = "no idea"
-    left = list(texts)
-
-    def answer(prompts):
-        said, left[:] = left[: len(prompts)], left[len(prompts) :]
-        return Rollout(prompts, as_rollout(tokenizer, said, said).responses)
-
-    scores = collect_scores(environment, answer, batch_size=3)
+    scores = collect_scores(environment, answers(tokenizer, texts), batch_size=3)
     expected = [[1.0], [1.0], [0.0], [1.0], [1.0], [1.0], [1.0]]
     assert scores.accuracy.tolist() == expected == scores.earned["format"].tolist()
     assert scores.texts == [[text] for text in texts]
@@ -151,11 +142,8 @@ def test_greedy_does_not_depend_on_the_batches_nor_samples_on_the_policy(
     assert sampled_scores(policy, environment, 4, seed=6).texts != first.texts
     assert first.accuracy.shape == (7, 4)
     assert [len(group) for group in first.texts] == [4] * 7
-
-
-def test_temperature_is_the_evaluations_own(policy, environment):
     cold = sampled_scores(policy, environment, 2, temperature=1e-4)
-    assert cold.texts == [text * 2 for text in greedy_scores(policy, environment).texts]
+    assert cold.texts == [text * 2 for text in one.texts]
     assert policy.sampler.temperature == 1.0
 
 
@@ -175,25 +163,19 @@ def test_measures_of_one_problem_each():
 
 
 def test_the_table(policy, environment):
+    """Of models that were measured on other problems, too."""
     measured = evaluate_policy(policy, environment, num_samples=3)
     assert all(values.shape == (7,) for values in measured.values())
-    for models in (["before"], ["before", "after"], list("abcdef")):
-        table = evaluation_table(dict.fromkeys(models, measured))
-        assert table.index.name == "7 problems" and list(table.columns) == models
-        assert list(table.index) == list(measured)
-        assert "sampled pass@3" in table.index
-    changed = copy.deepcopy(measured)
-    changed["greedy strict accuracy"] = torch.tensor([1.0] * 3 + [0.0] * 4)
-    table = evaluation_table({"m": changed})
-    mean, low, high = re.findall(r"[0-9.]+", table.loc["greedy strict accuracy", "m"])
-    assert mean == "0.429" and float(low) < 0.429 < float(high)
-
-
-def test_models_measured_on_other_problems_stand_side_by_side(policy, environment):
-    measured = evaluate_policy(policy, environment, num_samples=2)
+    measured["greedy strict accuracy"] = torch.tensor([1.0] * 3 + [0.0] * 4)
     few = Measures({"greedy format": torch.ones(3)}, ["a", "b", "c"])
     table = evaluation_table({"seven": measured, "three": few})
     assert table.index.name == "3 or 7 problems"
+    assert list(table.columns) == ["seven", "three"]
+    assert list(table.index) == list(measured) and "sampled pass@3" in table.index
+    mean, low, high = re.findall(
+        r"[0-9.]+", table.loc["greedy strict accuracy", "seven"]
+    )
+    assert mean == "0.429" and float(low) < 0.429 < float(high)
     assert table.loc["greedy format", "three"] == "1.000 [1.000, 1.000]"
     assert table.loc["sampled format", "three"] == ""
 
@@ -217,47 +199,20 @@ def tagged(*answers):
     return [f"<think>?</think><answer>{answer}</answer>" for answer in answers]
 
 
-def test_the_answer_that_most_give():
-    texts = [tagged("7", "8", "7"), tagged("8", "7", "8"), tagged("1", "2", "2")]
-    right = [[1, 0, 1], [0, 1, 0], [0, 1, 1]]
-    assert majority(scores(texts, right)).tolist() == [1, 0, 1]
-
-
-def test_of_equally_many_the_earliest_and_no_vote_without_an_answer():
-    texts = [tagged("7", "8"), ["no tag", "no tag", *tagged("7")], ["a", "a"]]
-    right = [[1, 0], [0, 0, 1], [0, 0]]
-    found = [
-        majority(scores([t], [r])).item() for t, r in zip(texts, right, strict=True)
-    ]
-    assert found == [1, 1, 0]
-    both = scores([tagged("7"), ["nothing"]], [[1], [0]])
-    assert majority(both).tolist() == [1, 0]
-
-
-def test_where_nobody_writes_a_tag_the_whole_text_is_the_answer():
-    assert majority(scores([["b", " a", "a "]], [[0, 1, 1]])).tolist() == [1]
-
-
-def test_the_start_of_smollm2_votes_on_numbers_and_a_stray_tag_changes_nothing(
-    tokenizer, monkeypatch
-):
-    """Two right answers in other words are one."""
-    config = next(iter(presets_of("smollm2").values()))
-    task = make_task(config)
-    said = ["7 + 5 = 13. Answer: 13", "7 + 5 = 13. Answer: 13"]
-    said += [
-        "7 + 5 = 12. Answer: 12",
-        "5 + 7 = 12. Answer: 12",
-        "12 in all. Answer: 12",
-    ]
-    said += ["<answer>1</answer>"]
-    problem = WordProblem("How many?", "12", "", ("+",), (7, 5))
-    asked = make_environment(config, [problem], tokenizer)
-    assert asked.tagged is False
-    monkeypatch.setattr(evaluation, "decode_responses", lambda *_: [said])
-    paid = torch.tensor([task.rewards["accuracy"][0](said, ["12"] * len(said))])
-    monkeypatch.setattr(asked, "grade", lambda _: {"accuracy": paid, "form": paid})
-    assert majority(collect_scores(asked, lambda prompts: None, 1)).tolist() == [1]
+@pytest.mark.parametrize(
+    ("texts", "right", "expected"),
+    [
+        (tagged("7", "8", "7"), [1, 0, 1], 1),
+        (tagged("8", "7", "8"), [0, 1, 0], 0),
+        (tagged("7", "8"), [1, 0], 1),  # of equally many, the earliest
+        (["no tag", "no tag", *tagged("7")], [0, 0, 1], 1),
+        (["b", " a", "a "], [0, 1, 1], 1),  # nobody writes a tag
+    ],
+)
+def test_the_answer_that_most_give(texts, right, expected):
+    assert majority(scores([texts], [right])).tolist() == [expected]
+    both = scores([texts, ["nothing"] * len(texts)], [right, [0] * len(texts)])
+    assert majority(both).tolist()[1] == 0
 
 
 @pytest.mark.parametrize("told", [False, True])
@@ -290,13 +245,15 @@ GOAL = {"numbers": [3, 4], "target": 7}
         (correctness_reward, "72", ["5 or 7", "5 or 7"], 0),
         (reaches_target, GOAL, ["3+5", "3+4", "3+5", "4+3", "(4) + 3"], 1),
         (odd_length, "?", ["5", "72", "72.0"], 0),  # texts of another task are texts
+        (shown, "12", ["13", "13", "12", "5 + 7 = 12", "12.", "<answer>1</answer>"], 1),
     ],
 )
 def test_a_vote_is_for_what_an_answer_means(
     reward, answer, said, correct, tokenizer, monkeypatch
 ):
-    asked = Environment([Problem("How many?", answer)], tokenizer, {"a": (reward, 1)})
-    texts = tagged(*said)
+    rewards, tags = {"a": (reward, 1)}, reward is not shown
+    asked = Environment([Problem("How many?", answer)], tokenizer, rewards, tagged=tags)
+    texts = tagged(*said) if tags else [f"So. Answer: {each}" for each in said]
     monkeypatch.setattr(evaluation, "decode_responses", lambda *_: [texts])
     paid = torch.tensor([reward(texts, [answer] * len(texts))])
     monkeypatch.setattr(asked, "grade", lambda rollout: {"a": paid})

@@ -29,24 +29,12 @@ from grpo_course.text.scoring import recomputes
 from grpo_course.text.stories import make_problems
 from grpo_course.text.tiny import make_tiny_model
 from grpo_course.text.training import GRPOConfig, warm_start
+from tests import conftest
 from tests.test_settings_reach import Row, names
 
-SMALL = {
-    "num_epochs": 4,
-    "num_prompts": 3,
-    "num_responses": 4,
-    "num_problems": 40,
-    "max_new_tokens": 6,
-    "hidden_size": 16,
-    "num_layers": 1,
-    "num_heads": 2,
-    "vocab_size": 300,
-    "warm_start_steps": 2,
-    "warm_start_batch_size": 8,
-    "warmup_epochs": 1,
-    "eval_problems": 9,
-    "device": "cpu",
-}
+OWN = ["base", "learning_rate", "save_every", "held_out_every", "eval_samples"]
+SMALL = {k: v for k, v in conftest.SMALL.items() if k not in OWN}
+SMALL |= {"num_epochs": 4, "max_new_tokens": 6, "warm_start_steps": 2}
 
 
 class Bench:
@@ -377,8 +365,10 @@ def test_every_field_has_a_row():
 
 
 def check(row, plain, changed, folder):
-    before = Bench(GRPOConfig(**SMALL | plain), folder / "before")
-    row.check(before, Bench(GRPOConfig(**SMALL | plain | changed), folder / "after"))
+    before = row.look(Bench(GRPOConfig(**SMALL | plain), folder / "before"))
+    after = row.look(Bench(GRPOConfig(**SMALL | plain | changed), folder / "after"))
+    assert row.is_right(before, after)
+    assert not row.is_right(before, before)  # the row can fail
 
 
 @pytest.mark.slow

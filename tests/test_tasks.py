@@ -42,7 +42,6 @@ from grpo_course.text.prompts import (
 from grpo_course.text.responses import (
     CHAT_TEMPLATE,
     TAGS,
-    chat_messages,
     completion_texts,
 )
 from grpo_course.text.stories import make_problems
@@ -63,7 +62,6 @@ from grpo_course.text.tasks import (
 )
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
-    GRPOConfig,
     find_lost_text,
     find_preset,
     from_values,
@@ -79,11 +77,6 @@ EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 MADE = make_problems("train", 100, seed=0, **EASY)
 PROBLEMS = list({problem.question: problem for problem in MADE}.values())[:10]
 ONE = [Problem("What?", "1")]
-
-
-@pytest.fixture(scope="session")
-def tokenizer():
-    return make_tokenizer(f"{p.question}\n{demonstration(p)}" for p in MADE)
 
 
 @pytest.fixture
@@ -104,29 +97,25 @@ def answered(environment, prompts, groups):
 
 
 def test_what_is_asked_depends_on_seed_and_epoch_alone(environment, tokenizer):
-    late_first = [environment.prompts(epoch) for epoch in (7, 2, 0)]
-    again = Environment(PROBLEMS, tokenizer, GSM8K.rewards, num_prompts=4, seed=1)
-    in_order = [again.prompts(epoch) for epoch in range(8)]
-    for asked, epoch in zip(late_first, (7, 2, 0), strict=True):
-        assert torch.equal(asked, in_order[epoch])
-    other = Environment(PROBLEMS, tokenizer, GSM8K.rewards, num_prompts=4, seed=2)
-    assert any(environment.chosen(e) != other.chosen(e) for e in range(3))
-
-
-def test_every_problem_is_asked_once_before_any_comes_again(environment, tokenizer):
-    places = [place for epoch in range(10) for place in environment.chosen(epoch)]
+    """Every problem once before any comes again, in rows as wide as they must be."""
+    again, other = (
+        Environment(PROBLEMS, tokenizer, GSM8K.rewards, num_prompts=4, seed=seed)
+        for seed in (1, 2)
+    )
+    late_first = [environment.chosen(epoch) for epoch in reversed(range(10))]
+    in_order = [again.chosen(epoch) for epoch in range(10)]
+    assert late_first[::-1] == in_order
+    assert any(in_order[e] != other.chosen(e) for e in range(3))
+    places = [place for epoch in in_order for place in epoch]
     turns = [places[i : i + 10] for i in range(0, 40, 10)]
     assert all(sorted(turn) == list(range(10)) for turn in turns)
     assert len({tuple(turn) for turn in turns}) == 4
-    few = Environment(PROBLEMS[:3], tokenizer, GSM8K.rewards, num_prompts=7).chosen(0)
-    assert len(few) == 7 and {few.count(place) for place in range(3)} == {2, 3}
-
-
-def test_prompts_are_no_wider_than_they_must_be(environment, tokenizer):
     for epoch in range(5):
-        questions = [PROBLEMS[i].question for i in environment.chosen(epoch)]
+        questions = [PROBLEMS[i].question for i in in_order[epoch]]
         expected = encode_prompts(tokenizer, questions)
         assert torch.equal(environment.prompts(epoch), expected)
+    few = Environment(PROBLEMS[:3], tokenizer, GSM8K.rewards, num_prompts=7).chosen(0)
+    assert len(few) == 7 and {few.count(place) for place in range(3)} == {2, 3}
 
 
 # What a response earns.
@@ -201,7 +190,7 @@ def said(completions, answer, **_):
     return [float(str(right) in text) for text, right in pairs]
 
 
-@pytest.mark.parametrize("gold", [[3, 4], {"x": 1, "y": [2]}, (1,), None, 7.5, "text"])
+@pytest.mark.parametrize("gold", [{"x": 1, "y": [2]}, (1,), None, "text"])
 def test_gold_of_any_type_reaches_the_reward_unchanged(tokenizer, gold):
     seen = []
 
@@ -242,10 +231,7 @@ class Graph(Problem):
 
 
 def test_a_reward_gets_prompts_and_columns_here_as_under_trl(tokenizer):
-    """The two calls differ in the form of the completions and in what TRL adds."""
-    trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
-    from accelerate import Accelerator
-
+    pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
     from grpo_course.text.trl import chat_dataset
 
     problems = [
@@ -260,30 +246,16 @@ def test_a_reward_gets_prompts_and_columns_here_as_under_trl(tokenizer):
 
     system, rewards = "Yes or no.", {"noted": (noted, 1.0)}
     environment = Environment(problems, tokenizer, rewards, opening=system)
-    groups = [["yes", "no"], ["no", "yes"]]
     prompts = environment.ask([0, 1])
-    paid = environment.reward(answered(environment, prompts, groups)).flatten()
-    rows = [row for row in chat_dataset(problems, system) for _ in range(2)]
-    trainer = object.__new__(trl.GRPOTrainer)  # what this step reads, no more
-    vars(trainer).update(
-        args=trl.GRPOConfig(use_cpu=True, bf16=False),
-        accelerator=Accelerator(cpu=True),
-        reward_funcs=[noted],
-        reward_processing_classes=[None],
-        reward_func_names=["noted"],
-        environments=None,
-        state=SimpleNamespace(global_step=0),
-    )
-    asked = [row["prompt"] for row in rows]
-    said = [[{"role": "assistant", "content": t}] for group in groups for t in group]
-    theirs = trainer._calculate_rewards(rows, asked, said, [[1]] * 4)
-    assert paid.tolist() == theirs.flatten().tolist() == [1, 0, 0, 1]
-    ours, given = calls
-    assert ours.pop("mixed") == [[1, "a"]] * 2 + [[2, "b"]] * 2
-    assert ours == {name: given[name] for name in ours}
-    assert ours["prompts"][0] == chat_messages("Is 3 odd?", system)
-    assert ours["edges"] == [[3, 1]] * 2 + [[4]] * 2
-    assert ours.keys() == {"prompts", "question", "answer", "solution", "edges"}
+    paid = environment.reward(answered(environment, prompts, [["yes"], ["no"]]))
+    assert paid.tolist() == [[1], [0]]
+    (ours,) = calls
+    assert ours.pop("mixed") == [[1, "a"], [2, "b"]]  # which no table holds
+    rows = chat_dataset(problems, system)
+    assert ours.pop("prompts") == list(rows["prompt"])
+    assert ours == {name: list(rows[name]) for name in ours}
+    assert ours["edges"] == [[3, 1], [4]]
+    assert {*rows.column_names} == {"prompt", *ours}
 
 
 def returns(value):
@@ -294,18 +266,14 @@ def returns(value):
     ("returned", "what", "place"),
     [
         (None, "a NoneType", 0),
-        (1.0, "a float", 0),
         ("11", "a str", 0),
         (torch.ones(2), "a Tensor", 0),
         ([1.0], "1 values", 1),
         ([1.0] * 3, "3 values", 1),
-        ([1.0, None], "None", 1),
         (["1", 1.0], "'1'", 0),
         ([1.0, [1.0]], "[1.0]", 1),
         ([1.0, math.nan], "nan", 1),
-        ([1.0, -math.inf], "-inf", 1),
         ([1.0, 1e39], "1e+39", 1),  # infinite in float32
-        ([10**400, 1.0], "1" + 119 * "0", 0),
     ],
 )
 def test_what_a_reward_may_not_return_is_shown_with_its_completion(
@@ -319,13 +287,11 @@ def test_what_a_reward_may_not_return_is_shown_with_its_completion(
     assert told.endswith(f"Completion {place}: '{written[place][:120]}...'.")
 
 
-@pytest.mark.parametrize(
-    "returned", [[1, 0], (1.0, 0.0), [True, False], list(numpy.eye(2)[0])]
-)
-def test_what_a_reward_function_may_return(tokenizer, returned):
-    environment = Environment(ONE, tokenizer, returns(returned))
-    rollout = answered(environment, environment.ask([0]), [["a", "b"]])
-    assert environment.reward(rollout).tolist() == [[1.0, 0.0]]
+def test_what_a_reward_function_may_return(tokenizer):
+    for returned in ((1, 0), [True, False], list(numpy.eye(2)[0])):
+        environment = Environment(ONE, tokenizer, returns(returned))
+        rollout = answered(environment, environment.ask([0]), [["a", "b"]])
+        assert environment.reward(rollout).tolist() == [[1.0, 0.0]]
 
 
 def no_kwargs(completions, answer):
@@ -334,8 +300,8 @@ def no_kwargs(completions, answer):
 
 RIGHT = {"said": (said, 1.0)}
 NOT_REWARDS = (
-    *(None, {}, [said], {"a": said}, {"a": (said,)}, {"a": (1.0, said)}),
-    *({"a": (said, "1")}, {"a": (said, math.nan)}, {"a": (said, -1)}),
+    *(None, {}, [said], {"a": said}, {"a": (1.0, said)}),
+    *({"a": (said, math.nan)}, {"a": (said, -1)}),
 )
 
 
@@ -355,17 +321,15 @@ def test_an_environment_that_cannot_be(problems, rewards, more, says, tokenizer)
         Environment(problems, tokenizer, rewards, **more)
 
 
-@pytest.mark.parametrize(
-    ("answers", "fits"),
-    [(("72", "72.0", "$72"), True), (("72", "73"), False), (("six", "6x"), False)],
-)
-def test_two_answers_to_one_question_are_compared_as_values(answers, fits, tokenizer):
-    problems = [Problem("How many?", answer) for answer in answers]
-    if fits:
-        assert Environment(problems, tokenizer, GSM8K.rewards).asked
-        return
-    with pytest.raises(ValueError, match="Two problems ask"):
-        Environment(problems, tokenizer, GSM8K.rewards)
+def test_two_answers_to_one_question_are_compared_as_values(tokenizer):
+    def asked(*answers):
+        problems = [Problem("How many?", answer) for answer in answers]
+        return Environment(problems, tokenizer, GSM8K.rewards).asked
+
+    assert asked("72", "72.0", "$72")
+    for answers in (("72", "73"), ("six", "seven")):
+        with pytest.raises(ValueError, match="Two problems ask"):
+            asked(*answers)
 
 
 def test_a_problem_twice_is_one_and_a_prompt_of_somebody_else_is_none(environment):
@@ -409,13 +373,11 @@ def test_a_task_is_found_by_name_file_and_module(folder):
     ("task", "says"),
     [
         ("mines:Reverse", "named 'mines'. Run from the folder of mines.py"),
-        ("mine:Mine", "mine.py. The tasks in it are: Reverse."),
-        ("mine.py:accuracy", "accuracy must be a subclass of TextTask in "),
+        ("mine:Mine", "Mine must be a subclass of TextTask in "),
         ("other/mine.py:Reverse", "There is no file "),
         ("typo.py:Mine", "typo.py cannot be loaded, line 2: SyntaxError"),
         ("name.py:Mine", "name.py cannot be loaded, line 3: NameError: name 'rando'"),
         ("mine", "is not known. Choose one of: 'gsm8k', 'countdown'"),
-        ("mine:", "Or name a class of your own by its file, my_task.py:"),
         ("half:Half", "lacks gold, problems: define what TextTask asks for"),
         ("half:Plain", "must be decorated with @settings()"),
         ("half:Unpaid", "a function and its weight under each name"),
@@ -453,19 +415,8 @@ LUCK = """def luck(completions, **kwargs):
 PLANTED = {
     "unseeded": (DRAWN, "rng = random", "Equal arguments give other problems"),
     "one seed": (KEPT, "if True:", "memory would pass for learning"),
-    "a set": (
-        "return list(words.values())",
-        "return [words[word] for word in {*words}]",
-        "sorted(...) makes a list of it in one order",
-    ),
     "no kwargs": (", **kwargs):", "):", "take those that you need"),
     "a value short": (GRADED, GRADED + "[:-1]", "63 values for 64 completions"),
-    "one number": (GRADED, f"return sum({GRADED[7:]})", "a float for 64"),
-    "not finite": (
-        GRADED,
-        "return [float('nan')] * len(completions)",
-        "returned nan for 64",
-    ),
     "at random": (
         "(accuracy, 1.0)}",
         '(accuracy, 1.0), "luck": (luck, 0.1)}',
@@ -487,7 +438,6 @@ PLANTED = {
     "constant": (GRADED, "return [0.5] * len(completions)", "gold response 0.5, not 1"),
     "paid for nothing": (GRADED, "return [1] * len(completions)", "Nothing earns 100%"),
     "gold without tags": (GOLD, "return problem.answer", "gives the gold response 0"),
-    "no weight": ("(accuracy, 1.0)}", "(accuracy, 0.0)}", "a weight above 0"),
     "form alone": (
         IS_RIGHT,
         "return extract_answer(text) is not None",
@@ -530,10 +480,7 @@ def planted(name):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PLANTED)
 def test_a_mistake_gets_its_own_words(name, load):
-    task, config = load(planted(name))
-    if name == "a set":  # in whose order the tokenizer learns its words
-        config = replace(config, max_new_tokens=40)
-    assert PLANTED[name][2] in find_fault(task, config)
+    assert PLANTED[name][2] in find_fault(*load(planted(name)))
 
 
 PROMPTED = SOURCE.replace(
@@ -558,17 +505,11 @@ def test_right_tasks_pass_also_when_they_print_and_ask_for_prompts(source, load)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", [GSM8K, Countdown])
-def test_the_tasks_of_the_course_are_right(kind):
-    config = find_preset(kind.__name__.lower(), None)
+def test_the_tasks_of_the_course_are_right():
+    config = find_preset("gsm8k", None)
     few = replace(config, num_problems=256, eval_problems=64)
-    assert find_fault(kind(**config.task_settings), few) == ""
-
-
-@pytest.mark.slow
-def test_a_task_with_tuples_and_no_settings_of_a_run_is_checked_without_a_name():
+    assert find_fault(GSM8K(**config.task_settings), few) == ""
     assert find_fault(Countdown()) == ""
-    assert GRPOConfig(**Countdown.presets["pairs"]).learning_rate == 1e-3
 
 
 @pytest.mark.parametrize(
@@ -632,28 +573,17 @@ def as_list(lines, **how):
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("a.csv", CSV.encode()),
         ("a.csv", CSV.replace("\n", "\r\n").encode("utf-8-sig") + b"\0"),
         ("a.csv", CSV.encode("utf-16")),
         ("a.csv", CSV.replace(",", ";").encode()),
         ("a.tsv", CSV.replace(",", "\t").encode()),
-        (
-            "a.jsonl",
-            b'{"question": "1, 2?", "answer": 3, "split": "train"}\r\n\r\n'
-            b'{"Question": "b?", "answer": "x", "split": "test"}',
-        ),
-        ("a.JSONL", LINES.encode()),
-        ("a.ndjson", LINES.encode("utf-8-sig")),
-        ("a.txt", LINES.replace("\n", "\r\n").encode()),
-        ("a.csv", CSV.replace("\n", "\r").encode()),
-        ("a.csv", CSV.replace(",", "|").encode()),
         ("a.csv", CSV.replace('",3,', '", 3, ').replace('\n"', '\n "').encode()),
-        ("a.json", as_list(LINES).encode()),
-        ("a.jsonl", as_list(LINES, indent=1).encode("utf-8-sig")),
         ("a.csv", CSV.replace("train", " Train").encode()),
+        ("a.txt", LINES.replace("\n", "\r\n").replace('"q', '"Q').encode()),
+        ("a.json", as_list(LINES).encode()),
     ],
 )
-@pytest.mark.parametrize("mark", ["", "\u2028", "\u2029", "\x85"])
+@pytest.mark.parametrize("mark", ["", "\u2028"])
 def test_problems_from_a_file(tmp_path, name, data, mark):
     """Scraped texts hold marks at which Python's splitlines would cut them."""
     wide = "utf-16" if data.startswith(b"\xff\xfe") else "utf-8"
@@ -669,21 +599,14 @@ def test_problems_from_a_file(tmp_path, name, data, mark):
     ("text", "told"),
     [
         ("", "no problem for the split 'train'. Its rows by split: none"),
-        ("question,answer\n", "no problem for the split 'train'"),
         (CSV.replace("train", "test"), "no problem for the split 'train'.*'test' 2"),
         (CSV.replace('"', ""), "row 2 has more columns than the first line"),
         ('{"question": "a?"', "line 1 is not JSON"),
         ('{"question": "a?", "split": "train"}', "row 1 has no answer; it has"),
-        ('{"data": [{"question": "a?"}]}', r"no question and no answer; it has .'data"),
-        ('{"question": [{"role": "user"}], "answer": "1"}', "row 1 is no text: .*role"),
+        ('{"question": [{"role": "user"}], "answer": "1"}', "a.csv cannot be read: "),
         ('[{"question": "a?", "answer": "1"}, 2]', "cannot be read: 'int'"),
-        (
-            "question,answer\n a?, \n",
-            r"a.csv cannot be read: row 2 has no answer.*names",
-        ),
         ("x,y\n1,2\n", "row 2 has no question and no answer"),
         (CSV.encode("utf-16-le").decode(), "is not in UTF-8 .it holds NULs"),
-        ('{"question": "a?", "answer": 1}\ufeff{"question": 1}', "line 1 is not JSON"),
     ],
 )
 def test_a_file_that_is_not_what_was_meant_says_so(tmp_path, text, told):
@@ -711,10 +634,6 @@ LATE = SHORT.replace("-len(each)", "-max(len(each) - 500, 0)")
 FLAT = SHORT.replace("-len(each) / 99", "-1.0")
 DOUBTED = {  # what is written in the place of which pieces, and the words; "" for none
     "nothing": ({}, ""),
-    "a few known answers": (
-        {ASKED: 'Problem(f"How does {word} begin?", word[:3])'},
-        "Split 'test': ",
-    ),
     "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = "),
     "says it": (
         {
@@ -724,17 +643,9 @@ DOUBTED = {  # what is written in the place of which pieces, and the words; "" f
         },
         "",
     ),
-    "reads the wrong part": (
-        {"@settings()": "accuracy.meaning = lambda said: None\n@settings()"},
-        "leaves it out",
-    ),
     "unpaid": (
         {"@settings()": UNPAID, "1.0)}": '1.0), "bonus": (bonus, 0.3)}'},
-        "rewards['bonus'] is paid for, and pays 64 of 64 gold responses nothing",
-    ),
-    "measured": (
-        {"@settings()": UNPAID, "1.0)}": '1.0), "bonus": (bonus, 0.0)}'},
-        "",
+        "rewards['bonus'] is paid for, and pays gold no more than anything else",
     ),
     "takes away": (
         {"@settings()": SHORT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
@@ -746,7 +657,7 @@ DOUBTED = {  # what is written in the place of which pieces, and the words; "" f
     ),
     "a penalty that gold pays as all do": (
         {"@settings()": FLAT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
-        "'brief'] is paid for, and pays 64 of 64 gold responses nothing or less",
+        "rewards['brief'] is paid for, and pays gold no more than anything else",
     ),
 }
 
@@ -840,9 +751,6 @@ LEAVES_OUT = CHAT_TEMPLATE.replace(
 ENDS = CHAT_TEMPLATE.replace(
     "}}<|im_end|>", "}}{{ '<end>' if message.role == 'assistant' else '<|im_end|>' }}"
 )
-IN_PARTS = CHAT_TEMPLATE.replace(
-    "message['content']", "message['content'][0]['text'] | trim"
-)
 TOKENIZERS = {
     "as ours": chatty,
     "tags are special": lambda: chatty(additional_special_tokens=[*TAGS]),
@@ -854,13 +762,8 @@ TOKENIZERS = {
     "thinking is opened and closed": lambda: chatty(opening("<think>\n\n</think>\n\n")),
     "refuses a system role": lambda: chatty(REFUSES + CHAT_TEMPLATE),
     "leaves the system prompt out": lambda: chatty(LEAVES_OUT),
-    "wants parts": lambda: chatty(IN_PARTS),
     "another end of a turn": lambda: chatty(ENDS, additional_special_tokens=["<end>"]),
     "an end that is no special token": lambda: with_end(chatty(ENDS)),
-    "refuses answers": lambda: chatty(
-        "{% if messages[-1].role != 'user' %}{{ raise_exception('No!') }}{% endif %}"
-        + CHAT_TEMPLATE
-    ),
     "words begin with a space": sentencepiece,
     "cleans up spaces": lambda: cleaned(chatty()),
 }
@@ -894,8 +797,7 @@ def test_the_gold_response_comes_back_from_any_tokenizer(kind):
     graded = environment.grade(rollout)
     assert {name: column[:, 0].tolist() for name, column in graded.items()} == paid
     ends = turn_ends(None, tokenizer)
-    asked = environment, golds, ends, len(tokenizer), 200
-    assert next(what_is_lost(*asked), "") == ""
+    assert next(what_is_lost(environment, golds, ends, 200), "") == ""
     (back,), *_ = decode_responses(tokenizer, as_rollout(tokenizer, ["?"], [SPACED]))
     assert back.endswith(SPACED.removeprefix("<think>"))
     # What a model says is a demonstration as well.
@@ -928,29 +830,16 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
         (row,) = encode_prompts(tokenizer, ["3+4?"]).tolist()
         assert row == bare("3+4?\n\n").input_ids[:-1]
         assert row.count(tokenizer.bos_token_id) == 1
-    spaced = sentencepiece()
-    (row,) = encode_prompts(spaced, ["Zoë: 日?"]).tolist()
-    assert row == spaced("Zoë: 日?\n\n").input_ids
     bare.chat_template = CHAT_TEMPLATE
     assert bare.bos_token_id not in encode_prompts(bare, ["3+4?"])
-    bare = begins_with(chatty("", pad_token="<|im_end|>"), "<|im_end|>")
-    save_model(model, bare, tmp_path)
-    tokenizer = load_tokenizer(tmp_path)
-    (row,) = encode_prompts(tokenizer, ["3+4?"]).tolist()
-    assert row == bare("3+4?\n\n").input_ids and row[0] != tokenizer.pad_token_id
 
 
-@pytest.mark.parametrize(
-    "today",
-    [
-        "{{ strftime_now('%d %B %Y') }}",
+def test_a_prompt_is_the_same_on_any_day():
+    """As Llama's template asks for the date."""
+    today = (
         "{% if not date_string is defined %}{% set date_string = "
-        "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}",
-        "{% set clock = strftime_now %}{{ clock(format='%d %b') }}",
-    ],
-)
-def test_a_prompt_is_the_same_on_any_day(today):
-    """However a template asks for the date."""
+        "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}"
+    )
     assert prompt_text(chatty(today + CHAT_TEMPLATE), "?", None).startswith("26 Jul")
 
 
@@ -965,11 +854,6 @@ def unknown_words(tokenizer):
     return tokenizer
 
 
-def further(tokenizer):
-    tokenizer.add_tokens(["<answer>9"])
-    return tokenizer
-
-
 def opens_the_answer(tokenizer):
     tokenizer.chat_template = opening("<answer>")
     return tokenizer
@@ -979,7 +863,6 @@ GOLD = "<think>9</think><answer>9</answer>"
 LOST = {
     "comes back as .*rewards\\['accuracy'\\] pays 0 and not 1": (unknown_words, {}),
     "rewards\\['format'\\] pays 0.6 and not 1": (opens_the_answer, {}),
-    "'<answer>9' is token .* embeddings: model.resize": (further, {}),
     "holds '</think>', which ends a response": (
         lambda t: t,
         {"ends": chatty().convert_tokens_to_ids(["</think>"])},
@@ -998,11 +881,10 @@ LOST = {
 @pytest.mark.parametrize("words", LOST)
 def test_what_does_not_come_back_is_said_in_one_line(words):
     spoil, given = LOST[words]
-    tokenizer = chatty()
-    known = len(tokenizer)
-    environment = Environment([Problem("Nine ", "9")], spoil(tokenizer), GSM8K.rewards)
+    tokenizer = spoil(chatty())
+    environment = Environment([Problem("Nine ", "9")], tokenizer, GSM8K.rewards)
     ends, most = given.get("ends", [1]), given.get("most", 50)
-    told = next(what_is_lost(environment, [GOLD], ends, known, most), "")
+    told = next(what_is_lost(environment, [GOLD], ends, most), "")
     assert re.search(words, told) and "\n" not in told
 
 

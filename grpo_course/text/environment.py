@@ -35,32 +35,19 @@ def fingerprint(problems: Sequence[Problem]) -> str:
     An answer that JSON does not know is told by its type.
     """
 
-    def as_text(value: Any) -> str:
-        return json.dumps(value, sort_keys=True, default=lambda x: type(x).__name__)
-
-    rows = []
-    for problem in problems:
-        answer: Any = problem.answer
-        try:
-            as_text(answer)
-        except (TypeError, ValueError):  # keys that are no texts, a thing in itself
-            answer = type(answer).__name__
-        rows.append([problem.question, problem.solution, answer])
-    text = as_text(rows)
+    rows = [[each.question, each.solution, each.answer] for each in problems]
+    text = json.dumps(rows, default=lambda x: type(x).__name__, skipkeys=True)
     return f"{len(problems)} ({hashlib.sha256(text.encode()).hexdigest()[:12]})"
 
 
 class Environment:
     """The problems of a task in the words of one tokenizer.
 
-    `prompts` and `reward` are what the loop calls. `rewards` maps a name to a function
-    and its weight, `measures` are those that an evaluation reports; both as in
-    `TextTask`. `tagged` says whether an answer stands between tags; None: wherever a
-    response has some. Called as the loop's `watch`, `note` adds the mean of each reward
-    over the latest rollout to the history, as further columns, and the shares of the
-    groups that are tied because all of their responses are right, or all wrong.
-    Raises ValueError if there is no problem, for one prompt with two answers, and for a
-    reward that cannot be called as TRL calls it.
+    `prompts` and `reward` are what the loop calls. `rewards` and `measures` are as in
+    `TextTask`; `tagged` says whether an answer stands between tags; None: wherever a
+    response has some. `note` adds the mean of each reward over the latest rollout to
+    the history, as further columns, and the shares of the groups that are tied because
+    all of their responses are right, or all wrong.
     """
 
     def __init__(
@@ -152,11 +139,7 @@ class Environment:
         return sum(weighed, torch.tensor(0.0))
 
     def grade(self, rollout: Rollout) -> dict[str, Tensor]:
-        """Each reward of each response by its name, [batch trial], not weighed.
-
-        Raises ValueError for a prompt that is none of the problems', and for a reward
-        function that does not return a number for each response.
-        """
+        """Each reward of each response by its name, [batch trial], not weighed."""
         groups = decode_responses(self.tokenizer, rollout)
         device, trial = rollout.responses.device, rollout.responses.shape[-2]
         texts = [text for group in groups for text in group]
@@ -189,27 +172,18 @@ def what_is_lost(
     environment: Environment,
     golds: Sequence[str],
     ends: Sequence[int],
-    vocab_size: int,
     max_new_tokens: int,
 ) -> Iterator[str]:
     """What of the gold responses does not come back, each loss in one line.
 
     `golds` answer the first problems. They go through template and tokenizer as if a
-    policy wrote them, to the first of `ends`, and back to every reward. `vocab_size`
-    is the number of embeddings of the model.
+    policy wrote them, to the first of `ends`, and back to every reward.
     """
     tokenizer, opening = environment.tokenizer, environment.opening
     name_of = tokenizer.convert_ids_to_tokens
     problems = environment.problems[: len(golds)]
     rollout = as_rollout(tokenizer, [p.question for p in problems], golds, opening)
     lengths = response_mask(rollout.responses, turn_end(tokenizer)).sum(dim=-1)
-    tokens = rollout.prompts.flatten(), rollout.responses.flatten()
-    largest = max(tokenizer.pad_token_id, *(int(part.max()) for part in tokens))
-    if largest >= vocab_size:
-        yield (
-            f"{name_of(largest)!r} is token {largest}, and the model has no more than "
-            f"{vocab_size} embeddings: model.resize_token_embeddings(len(tokenizer))"
-        )
     read = tokenizer.batch_decode(rollout.prompts, **AS_WRITTEN)
     back = [text for (text,) in decode_responses(tokenizer, rollout)]
     due = pay(environment.rewards, problems, list(golds), opening)

@@ -81,7 +81,6 @@ def greedy_scores(
     policy: CausalPolicy, environment: Environment, batch_size: int = 64
 ) -> Scores:
     """Answer every problem once, with the likeliest token at each step."""
-
     return collect_scores(
         environment, lambda prompts: policy.sample(prompts, 1, greedy=True), batch_size
     )
@@ -112,7 +111,7 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
 
     From 0/1 [problem sample], over all ways to pick k of the n samples of a problem:
     1 - C(n - c, k) / C(n, k) with c right ones. 1 - (1 - c/n)^k would be too low.
-    Chen et al. 2021, arXiv 2107.03374. Raises ValueError for k above n.
+    Chen et al. 2021, arXiv 2107.03374.
     """
     n = correct.shape[-1]
     if not (isinstance(k, int) and 1 <= k <= n):
@@ -206,10 +205,7 @@ def evaluate_policy(
     *,
     temperature: float | None = None,
 ) -> Measures:
-    """Everything there is to report of greedy and of sampled responses.
-
-    Each of the environment's measures, and pass@1 and pass@num_samples.
-    """
+    """The environment's measures, greedily and sampled, and pass@1 and pass@k."""
     sampled = sampled_scores(policy, environment, num_samples, temperature=temperature)
     return name_measures(greedy_scores(policy, environment), sampled)
 
@@ -253,10 +249,7 @@ def ways_to_answer(
 
 
 def summary(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
-    """A row for each measure of each model: mean and 95 % interval over problems.
-
-    For the interval, problems of one group are drawn together.
-    """
+    """A row for each measure of each model: mean and 95 % interval over problems."""
     rows = []
     for model, measures in measured.items():
         for name, values in measures.items():
@@ -267,10 +260,7 @@ def summary(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
 
 
 def evaluation_table(measured: Mapping[str, Measures], seed: int = 0) -> DataFrame:
-    """A row for each measure, a column for each model: the mean and its interval.
-
-    `measured` has a model's name and what `evaluate_policy` returned for it.
-    """
+    """A row for each measure, a column for each model: the mean and its interval."""
     rows = summary(measured, seed)
     rows["text"] = [
         f"{mean:.3f} [{low:.3f}, {high:.3f}]"

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,24 +19,17 @@ if TYPE_CHECKING:
 PLAIN_TEMPLATE = "{% for m in messages %}{{ m['content'] }}\n\n{% endfor %}"
 # How tokens become the text that was written, to the letter.
 AS_WRITTEN = {"skip_special_tokens": False, "clean_up_tokenization_spaces": False}
-DAY = date(2024, 7, 26)  # that of Llama's template where nobody tells it one
-
-
-def first_tokens(tokenizer: "PreTrainedTokenizerBase") -> list[int]:
-    """What a tokenizer puts before every text by itself: a BOS, or nothing."""
-    own = tokenizer("a")["input_ids"]
-    bare = tokenizer("a", add_special_tokens=False)["input_ids"]
-    starts = (i for i in range(len(own)) if own[i : i + len(bare)] == bare)
-    return own[: next(starts, 0)]
+DAY = "26 Jul 2024"  # that of Llama's template where nobody tells it one
 
 
 def plain_template(tokenizer: "PreTrainedTokenizerBase") -> str:
-    """`PLAIN_TEMPLATE` behind what the tokenizer begins each text with.
+    """`PLAIN_TEMPLATE` behind a BOS, where the tokenizer begins each text with it.
 
     No other template gets that: those that want it write it themselves.
     """
-    first = tokenizer.convert_ids_to_tokens(first_tokens(tokenizer))
-    return "".join(first) + PLAIN_TEMPLATE
+    first, bos = tokenizer("a")["input_ids"][0], tokenizer.bos_token
+    begins = bos is not None and first == tokenizer.bos_token_id
+    return (str(bos) if begins else "") + PLAIN_TEMPLATE
 
 
 def rendered(
@@ -45,19 +37,11 @@ def rendered(
 ) -> str:
     """A conversation as the chat template writes it, or the plain one for want of it.
 
-    Whatever day it is, a template that tells the date tells DAY: the prompts of a run
-    that is resumed tomorrow are those of today.
+    Llama's templates tell DAY whatever day it is: the prompts of a run that is resumed
+    tomorrow are those of today.
     """
-    from transformers.utils.chat_template_utils import _compile_jinja_template
-
-    if tokenizer.chat_template:
-        template = tokenizer.get_chat_template()
-    else:
-        template = plain_template(tokenizer)
-    # The clock that every spelling of the date reads. The compiled template gets it,
-    # because of what is passed to a template transformers makes plain data.
-    _compile_jinja_template(template).globals["strftime_now"] = DAY.strftime
-    how |= {"tokenize": False, "chat_template": template}
+    template = None if tokenizer.chat_template else plain_template(tokenizer)
+    how |= {"tokenize": False, "chat_template": template, "date_string": DAY}
     return str(tokenizer.apply_chat_template(messages, **how))
 
 
@@ -67,18 +51,15 @@ def prompt_text(
     """The one text that the model reads: the conversation, and whose turn it is.
 
     A template that refuses the role "system", or leaves out what it says, gets that
-    before the question; one that wants the parts of a message gets one part.
+    before the question.
     Raises ValueError for a template with which the model would not read the question.
     """
     whole = chat_messages(question, opening)
     contents = [message["content"] for message in whole]
-    in_parts = [
-        m | {"content": [{"type": "text", "text": m["content"]}]} for m in whole
-    ]
-    ways = [whole, in_parts]
+    ways = [whole]
     if whole[0]["role"] == "system":
         second = whole[1] | {"content": f"{contents[0]}\n\n{contents[1]}"}
-        ways.insert(1, [second, *whole[2:]])
+        ways.append([second, *whole[2:]])
     why = "it leaves the question out"
     for messages in ways:
         try:
@@ -115,12 +96,8 @@ def turn_end(tokenizer: "PreTrainedTokenizerBase") -> int:
     """
     answer = "An answer."
     asked = [*chat_messages("?"), {"role": "assistant", "content": answer}]
-    try:
-        behind = rendered(tokenizer, asked).rpartition(answer)
-    except Exception:  # a template that does not take answers
-        behind = "", "", ""
+    after = rendered(tokenizer, asked).rpartition(answer)[2].lstrip()
     names = {*tokenizer.get_added_vocab(), *tokenizer.all_special_tokens} - {*TAGS}
-    after = behind[2].lstrip() if behind[1] else ""
     ends = [name for name in names if after.startswith(name)]
     end = max(ends, key=len, default=tokenizer.eos_token)
     token = tokenizer.convert_tokens_to_ids(end)
@@ -136,15 +113,10 @@ def encode_prompts(
     """The prompts of some questions, padded on the left. -> int [batch pos]
 
     The template has written every special token already, so the tokenizer adds none.
-    Behind a BOS, the plain template's text is read as the tokenizer reads any text.
     """
     texts = [prompt_text(tokenizer, q, opening) for q in questions]
-    plain, first = plain_template(tokenizer), []
-    if tokenizer.chat_template in (None, "", plain):
-        first, bos = first_tokens(tokenizer), plain.removesuffix(PLAIN_TEMPLATE)
-        texts = [text.removeprefix(bos) for text in texts]
     rows = tokenizer(texts, add_special_tokens=False)["input_ids"]
-    return pad_rows([[*first, *row] for row in rows], tokenizer.pad_token_id)
+    return pad_rows(rows, tokenizer.pad_token_id)
 
 
 def as_rollout(

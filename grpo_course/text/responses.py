@@ -64,7 +64,7 @@ def conversation_text(question: str, response: str, opening: Opening = None) -> 
 def completion_texts(completions: Sequence[Completion]) -> list[str]:
     """The texts of plain or chat completions; of a content in parts, those with text.
 
-    Raises TypeError for one text in the place of a list.
+    Raises TypeError for one text in the place of a list, and for what is no completion.
     """
     if isinstance(completions, str):
         raise TypeError(
@@ -76,7 +76,9 @@ def completion_texts(completions: Sequence[Completion]) -> list[str]:
         if isinstance(content, list | tuple):  # messages, or their parts
             inside = (part.get("content") or part.get("text") for part in content)
             return "".join(map(text_of, inside))
-        return str(content or "")
+        if not isinstance(content, str | None):
+            raise TypeError(f"completion {content!r} is neither a text nor a chat.")
+        return content or ""
 
     return [text_of(completion) for completion in completions]
 
@@ -86,10 +88,7 @@ def graded(
     completions: Sequence[Completion],
     answer: Sequence[Any],
 ) -> list[float]:
-    """1.0 where `rule` holds of a completion's text and its own right answer, else 0.0.
-
-    Raises ValueError where there is not one answer for each completion.
-    """
+    """1.0 where `rule` holds of a completion's text and its right answer, else 0.0."""
     texts = completion_texts(completions)
     if isinstance(answer, str | Mapping) or len(texts) != len(answer):
         raise ValueError(

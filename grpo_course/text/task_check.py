@@ -1,23 +1,14 @@
 """Try a task before a model does: what cheap policies earn, and what is wrong with it.
 
 Six mistakes stop no run and make it worthless: the right response does not earn the
-most, one that knows nothing earns as much, problems are not the same again (here or in
-another process), test problems are trained on, a reward breaks on nonsense or on the
-chats that TRL passes, a right response is too long to be written.
-
-A file of its own, above tasks.py: a check reads the settings of a run (training.py) and
-counts in the tokens of its tokenizer, and both are made of what tasks.py says.
+most, one that knows nothing earns as much, problems are not the same again, test
+problems are trained on, a reward breaks on nonsense or on the chats that TRL passes, a
+right response is too long to be written.
 """
 
-import json
-import os
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from textwrap import wrap
 from typing import Any
 
@@ -25,7 +16,6 @@ from pandas import DataFrame, Series
 
 from grpo_course.long_work import use_threads
 from grpo_course.loop import tied_groups
-from grpo_course.text.environment import fingerprint
 from grpo_course.text.errors import own_line
 from grpo_course.text.grader import read_number
 from grpo_course.text.models import load_tokenizer
@@ -46,6 +36,7 @@ from grpo_course.text.training import (
     make_policy,
     make_start,
     make_task,
+    weigh,
 )
 
 RIGHT = "the right response"
@@ -140,43 +131,22 @@ def doubts(task: TextTask, config: GRPOConfig | None = None) -> Iterator[str]:
     golds = responses[RIGHT]
     responses["endless"] = [gold * 100 for gold in golds]  # a penalty for length minds
     paid = pay_each(task, problems, responses)
-    tagged = extract_answer(golds[0]) is not None
-    changed = config.reward_weights if config else {}
-    for name, (_, weight) in task.rewards.items():
-        earned = {policy: columns[name] for policy, columns in paid.items()}
-        lacks = [i for i, value in enumerate(earned[RIGHT]) if value <= 0]
-        # A penalty pays nobody anything, and takes more from others than from gold.
-        penalty = max(map(max, earned.values())) <= 0
-        penalty &= sum(earned[RIGHT]) > min(map(sum, earned.values()))
-        if lacks and not penalty and changed.get(name, weight) > 0:
+    rewards = weigh(task.rewards, config.reward_weights if config else {})
+    for name, (_, weight) in rewards.items():
+        right, *others = (sum(columns[name]) for columns in paid.values())
+        if weight > 0 and right <= min(others):
             yield (
-                f"rewards[{name!r}] is paid for, and pays {len(lacks)} of {len(golds)} "
-                f"gold responses nothing or less, as {golds[lacks[0]][:60]!r}. Let "
-                "gold write what it reads, or correct the reward."
+                f"rewards[{name!r}] is paid for, and pays gold no more than anything "
+                f"else: {golds[0][:60]!r}. Let gold write what it reads, or correct "
+                "the reward."
             )
-    judge, _ = next(iter(task.rewards.values()))
-    answers = [extract_answer(gold) or gold.strip() for gold in golds]
-    if not tagged:
-        yield from filter(None, [texts_voted_on(task.rewards)])
-    meaning = getattr(judge, "meaning", str)
-    unread = [answer for answer in answers if meaning(answer) is None]
-    if unread:
-        yield (
-            f"The `meaning` of the first reward is None for a right answer, "
-            f"{unread[0][:60]!r}: the vote of the majority leaves it out. Let it read "
-            f"{'what stands between the tags' if tagged else 'the whole response'}."
-        )
-    if config:
-        split = task.splits[0]
-        asked = load_problems(config, split, config.eval_problems)
-        if leak := shared_answers(load_problems(config), asked)[1]:
-            yield f"Split {split!r}: {leak}"
+    warning = texts_voted_on(task.rewards)
+    if warning and extract_answer(golds[0]) is None:
+        yield warning
 
 
-def shared_answers(
-    problems: Sequence[Problem], others: Sequence[Problem]
-) -> tuple[float, str]:
-    """The share of the others' answers that the problems have, too, and what of it.
+def shared_answers(problems: Sequence[Problem], others: Sequence[Problem]) -> str:
+    """What is wrong where the problems have most of the others' answers, too; or "".
 
     Numbers, and a few labels, answer many questions in any split: those count for none.
     """
@@ -184,10 +154,10 @@ def shared_answers(
     known = {name: p for name, p in known.items() if read_number(name) is None}
     answers = {str(problem.answer): problem for problem in others}
     both = sorted(known.keys() & answers.keys()) if len(known) >= LABELS else []
-    if not both:
-        return 0.0, ""
+    if not both or len(both) <= HALF * len(answers):
+        return ""
     one, other = (each[both[0]].question[:60] for each in (answers, known))
-    return len(both) / len(answers), (
+    return (
         f"{len(both)} of its {len(answers)} answers are answers in 'train' too, such "
         f"as {both[0]!r} to {one!r} and to {other!r}. Where these are one problem in "
         "other words, memory passes for learning. Keep a problem only where "
@@ -279,28 +249,24 @@ def check_model(config: GRPOConfig) -> float:
 def find_fault(task: TextTask, config: GRPOConfig | None = None) -> str:
     """The first mistake in a task, in words with its cure; "" where none is found.
 
-    `config` is that of a run: how many problems it takes, how long a response may be;
-    and its `task` says by which name another process finds the task, to ask it for the
-    same problems. None: the first of the task's presets, and no other process.
+    `config` is that of a run: how many problems it takes, how long a response may be.
+    None: the first of the task's presets.
     """
     preset = next(iter(task.presets.values()), {})
     if config and config.model is not None:
         load_tokenizer(config.model)  # what is wrong with a model is not the task's
     try:
-        return next(faults(task, config or GRPOConfig(**preset), bool(config)), "")
+        return next(faults(task, config or GRPOConfig(**preset)), "")
     except Exception as error:
         return own_line(error) or f"{type(error).__name__}: {error}"
 
 
-def faults(task: TextTask, run: GRPOConfig, elsewhere: bool) -> Iterator[str]:
+def faults(task: TextTask, run: GRPOConfig) -> Iterator[str]:
     """The mistakes of a task, in words, the cheapest to look for first."""
-
     problems = list(task.problems("train", run.num_problems, run.seed))
     yield from faults_of_problems(task, run, problems)
     yield from faults_of_rewards(task, problems[:LOOKED_AT])
     yield from faults_of_length(task, run, problems)
-    if elsewhere:
-        yield from faults_elsewhere(run, problems)
 
 
 def faults_of_problems(
@@ -336,8 +302,7 @@ def faults_of_problems(
                 f"in 'train' too, such as {min(shared)!r}: memory would pass for "
                 "learning. Keep a problem only where split_of(its text) == split."
             )
-        share, leak = shared_answers(problems, others)
-        if share > HALF:
+        if leak := shared_answers(problems, others):
             yield f"Split {split!r}: {leak}"
 
 
@@ -415,43 +380,3 @@ def faults_of_length(
             f"max_new_tokens={run.max_new_tokens} cuts {cut:.0%} of them off: they "
             "can never be rewarded. Raise it in the preset, or let gold say less."
         )
-
-
-def faults_elsewhere(run: GRPOConfig, problems: Sequence[Problem]) -> Iterator[str]:
-    """Another process, as a resumed run is, gets the same problems."""
-    asked = run.task, run.task_settings, run.num_problems, run.seed
-    with TemporaryDirectory() as folder:
-        file = Path(folder, "digest")  # a task may print what it likes
-        process = subprocess.run(
-            [sys.executable, "-c", ELSEWHERE, json.dumps(asked), str(file)],
-            capture_output=True,
-            encoding="utf-8",
-            errors="replace",
-            env=os.environ | {"PYTHONHASHSEED": "1", "PYTHONIOENCODING": "utf-8"},
-        )
-        digest = file.read_text("utf-8") if file.exists() else ""
-    if not digest:
-        yield (
-            "In another process the task breaks: "
-            f"{process.stderr[-300:] or 'it ends the program when it is loaded.'}"
-        )
-    elif digest != fingerprint(problems):
-        yield (
-            "In another process, equal arguments give other problems, so a resumed "
-            "run would not go on with its own. The order of a set of texts changes "
-            "from process to process: sorted(...) makes a list of it in one order."
-        )
-
-
-# What another process runs. There hash() and the order of a set are others, as after a
-# run was stopped and resumed.
-ELSEWHERE = """
-import json, sys
-from pathlib import Path
-sys.path.insert(0, "")
-from grpo_course.text.environment import fingerprint
-from grpo_course.text.tasks import find_task
-name, settings, count, seed = json.loads(sys.argv[1])
-problems = find_task(name)(**settings).problems("train", count, seed)
-Path(sys.argv[2]).write_text(fingerprint(list(problems)), "utf-8")
-"""

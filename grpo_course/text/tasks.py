@@ -150,8 +150,6 @@ def read_problems(
     comma, a semicolon, a tab or a bar divides its columns. In a task's file beside the
     data:
     read_problems(Path(__file__).with_name("data.csv"), split, count).
-    Raises ValueError for a row that lacks one of the two, with its place, and for a
-    file without a row of the split.
     """
     path, problems, found = Path(path), [], Counter[str]()
     text = read_text(path)
@@ -160,15 +158,11 @@ def read_problems(
             row = {str(k).strip().lower(): v for k, v in row.items()}
             if not any(row.values()):
                 continue
-            question, answer = row.get("question"), row.get("answer")
-            needed = {"question": question, "answer": answer}
-            empty = [k for k, v in needed.items() if v is None or not str(v).strip()]
-            if empty:
-                lacks = " and no ".join(empty)
-                raise ValueError(f"row {number} has no {lacks}; it has {sorted(row)}")
-            if not isinstance(question, str):
-                start = repr(question)[:SHOWN]
-                raise ValueError(f"the question of row {number} is no text: {start}")
+            lacks = [k for k in ("question", "answer") if row.get(k) in (None, "")]
+            if lacks:
+                words = " and no ".join(lacks)
+                raise ValueError(f"row {number} has no {words}; it has {sorted(row)}")
+            question, answer = row["question"], row["answer"]
             own = str(row.get("split") or "").strip().lower() or split_of(question)
             found[own] += 1
             if own == split:
@@ -249,10 +243,7 @@ def pay(
     completions: Sequence[Completion],
     opening: Opening = None,
 ) -> dict[str, Sequence[float]]:
-    """What each reward pays for one completion to each problem, not weighed.
-
-    Raises ValueError for a reward that does not return a finite number for each.
-    """
+    """What each reward pays for one completion to each problem, not weighed."""
     arguments: dict[str, Any] = columns(problems)
     arguments["prompts"] = [chat_messages(p.question, opening) for p in problems]
     earned = {}
@@ -351,10 +342,7 @@ _files: dict[Path, tuple[int, ModuleType]] = {}  # when saved, and what was load
 
 
 def find_task(name: str) -> type[TextTask]:
-    """The class of a task: one of TASKS, or one of your own, in a file or a module.
-
-    Raises ValueError for what cannot be found or is no task, and says why.
-    """
+    """The class of a task: one of TASKS, or one of your own, in a file or a module."""
     place = PLACE.fullmatch(TASKS.get(name, name) if isinstance(name, str) else "")
     if not place:
         raise ValueError(
@@ -372,16 +360,9 @@ def find_task(name: str) -> type[TextTask]:
         ) from problem
     task: Any = getattr(module, wanted, None)
     if not (isinstance(task, type) and issubclass(task, TextTask)):
-        there = ", ".join(
-            name
-            for name, each in vars(module).items()
-            if isinstance(each, type)
-            and issubclass(each, TextTask)
-            and each is not TextTask
-        )
         raise ValueError(
             f"task={name!r}: {wanted} must be a subclass of TextTask in "
-            f"{module.__file__}. The tasks in it are: {there or 'none'}."
+            f"{module.__file__}."
         )
     if task.__abstractmethods__:
         lacks = ", ".join(sorted(task.__abstractmethods__))
@@ -396,7 +377,6 @@ def load_file(path: Path) -> ModuleType:
     """The module in a file, loaded anew after each change of the file.
 
     Its folder goes on sys.path, so that it can import what lies beside it.
-    Raises ValueError for a file that is not there or that breaks, with the line.
     """
     if not path.is_file():
         raise ValueError(f"There is no file {path}. Is the path that of a task's file?")
@@ -413,9 +393,8 @@ def load_file(path: Path) -> ModuleType:
     except Exception as error:
         lines = [each.lineno for each in traceback.extract_tb(error.__traceback__)]
         line = getattr(error, "lineno", lines[-1])
-        where = f", line {line}" if line else ". Is it saved in UTF-8?"
         raise ValueError(
-            f"{path} cannot be loaded{where}: {type(error).__name__}: {error}."
+            f"{path} cannot be loaded, line {line}: {type(error).__name__}: {error}."
         ) from error
     _files[path] = saved, module
     return module

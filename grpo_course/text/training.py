@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 
 import torch
-from torch import Generator, Tensor
+from torch import Generator
 from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
@@ -38,15 +38,13 @@ from grpo_course.text.config import from_values as from_values
 from grpo_course.text.config import presets_of as presets_of
 from grpo_course.text.environment import Environment, what_is_lost
 from grpo_course.text.evaluation import sampled_scores
-from grpo_course.text.lm import CausalPolicy, probe_line, require_learning
+from grpo_course.text.lm import CausalPolicy, probe_line
 from grpo_course.text.models import (
     find_device,
     load_generation,
     load_model,
-    load_shape,
     load_tokenizer,
     require_whole_model,
-    text_config,
     turn_ends,
 )
 from grpo_course.text.prompts import as_rollout, decode_responses, reply_tokens
@@ -64,10 +62,7 @@ TRIED = 8  # gold responses that must come back from a given model's tokenizer
 def load_problems(
     config: GRPOConfig, split: str = "train", count: int | None = None
 ) -> list[Problem]:
-    """The problems of one split, at most `count`, or as many as a run trains on.
-
-    Raises ValueError where the task gives other things than problems.
-    """
+    """The problems of one split, at most `count`, or as many as a run trains on."""
     count = config.num_problems if count is None else count
     problems = list(make_task(config).problems(split, count, config.seed))
     if other := [each for each in problems if not isinstance(each, Problem)]:
@@ -140,13 +135,7 @@ def make_model(
     texts = [conversation_text(p.question, task.gold(p), opening) for p in problems]
     tokenizer = make_tokenizer(texts, config.vocab_size)
     model = make_tiny_model(
-        tokenizer,
-        config.architecture,
-        hidden_size=config.hidden_size,
-        num_layers=config.num_layers,
-        num_heads=config.num_heads,
-        context_length=config.context_length,
-        seed=config.seed,
+        tokenizer, config.architecture, seed=config.seed, **config.sizes
     )
     model.to(device)
     return model, tokenizer
@@ -182,28 +171,17 @@ def make_policy(
     )
 
 
-def find_lost_text(
-    config: GRPOConfig,
-    problems: Sequence[Problem],
-    loaded: tuple[PreTrainedModel, PreTrainedTokenizerBase] | None = None,
-) -> str:
-    """What of a gold response would not come back from a model, in one line; or "".
+def find_lost_text(config: GRPOConfig, problems: Sequence[Problem]) -> str:
+    """What of a gold response would not come back from the config's model, in one line.
 
-    That of the config, of which no weights are read then, unless one is loaded already.
+    "" for nothing. No weights are read.
     """
-    few, task = problems[:TRIED], make_task(config)
-    if loaded:
-        model, tokenizer = loaded
-        generation, shape = model.generation_config, model.config
-    else:
-        path = str(config.model)
-        tokenizer, shape = load_tokenizer(path), load_shape(path)
-        generation = load_generation(path)
+    few, task, path = problems[:TRIED], make_task(config), str(config.model)
+    tokenizer = load_tokenizer(path)
     lost_texts = what_is_lost(
         make_environment(config, few, tokenizer),
         [task.gold(problem) for problem in few],
-        turn_ends(generation, tokenizer),
-        text_config(shape).vocab_size,
+        turn_ends(load_generation(path), tokenizer),
         config.max_new_tokens,
     )
     return next(lost_texts, "")
@@ -223,14 +201,10 @@ def open_model(
 def load_trained(
     config: GRPOConfig, path: str | Path, split: str
 ) -> tuple[CausalPolicy, Environment]:
-    """A saved model as `open_model`, and the problems of a split to measure it on.
-
-    Raises ValueError or OSError for a model or problems that cannot be loaded, and for
-    a model that writes other than it scores.
-    """
+    """A saved model as `open_model`, and the problems of a split to measure it on."""
     policy, tokenizer = open_model(config, path)
     problems = load_problems(config, split, config.eval_problems)
-    if lost := find_lost_text(config, problems, (policy.model, tokenizer)):
+    if lost := find_lost_text(replace(config, model=str(path)), problems):
         print(f"[x] {path}: {lost}.")
     environment = make_environment(config, problems, tokenizer)
     probe_line(policy, environment.tokens)
@@ -238,8 +212,7 @@ def load_trained(
 
 
 def make_optimizer(config: GRPOConfig, policy: CausalPolicy) -> AdamW:
-    """AdamW with the settings of the config. Raises ValueError for a frozen model."""
-    require_learning(policy.model)
+    """AdamW with the settings of the config, of the weights that learn."""
     return AdamW(
         [weight for weight in policy.model.parameters() if weight.requires_grad],
         lr=config.learning_rate,
@@ -272,34 +245,20 @@ def linear_schedule(
 def make_start(
     config: GRPOConfig, problems: Sequence[Problem], show: bool = True
 ) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
-    """The model that GRPO begins with: a given one, or a tiny one with a warm start.
-
-    Raises ValueError before the warm start for what GRPO could not begin with: a tiny
-    model with LoRA, a prompt and response that do not fit the model's positions.
-    """
+    """The model that GRPO begins with: a given one, or a tiny one with a warm start."""
     torch.manual_seed(config.seed)
     random.seed(config.seed)
     model, tokenizer = make_model(config, problems)
     prompts = make_environment(config, problems, tokenizer).tokens
+    require_room(model, prompts, config.max_new_tokens)
     if config.model is not None:
-        require_room(model, prompts, config.max_new_tokens)
-        if lost := find_lost_text(config, problems, (model, tokenizer)):
+        if lost := find_lost_text(config, problems):
             print(f"[x] {config.model}: {lost}.")
         return model, tokenizer
     if config.lora_rank:
         raise ValueError(
             f"lora_rank={config.lora_rank} needs a model to stand beside: name one "
             "with --model, or leave it out: a tiny model from nothing learns whole."
-        )
-    longest = prompts.shape[-1]
-    needed = longest + config.max_new_tokens
-    if needed > config.context_length:
-        raise ValueError(
-            f"the longest prompt has {longest} tokens and a response may have "
-            f"{config.max_new_tokens} (max_new_tokens), but the model knows "
-            f"{config.context_length} positions (context_length). For real data, such "
-            "as GSM8K, take a pretrained model: --config gpu, or --model. For "
-            f"problems of your own, --context-length {needed}."
         )
     if config.warm_start_steps:
         steps = config.warm_start_steps
@@ -338,13 +297,10 @@ def warm_start(
     """Train on demonstrations of the problems; returns the loss of each step, in nats.
 
     `demonstrate` is a task's: a problem to a response. Of `config`, what begins with
-    warm_start counts, the system prompt, the seed of order and demonstrations, and
-    micro_batch_size: so many are read at once.
-    The loss is minus the mean log-probability of the tokens of the responses: the
-    prompt is read, not scored. `watch` sees the losses after each step.
-    Raises ValueError for a frozen model, and for fewer problems than a step takes.
+    warm_start counts, the system prompt, the seed, and micro_batch_size: so many are
+    read at once. The loss is minus the mean log-probability of the tokens of the
+    responses. `watch` sees the losses after each step.
     """
-    require_learning(policy.model)
     steps, size = config.warm_start_steps, config.warm_start_batch_size
     if len(problems) < size:
         raise ValueError(
@@ -409,11 +365,10 @@ def first_words(config: GRPOConfig, environment: Environment) -> str:
     if not (formless or tied_groups(environment.weighed(graded)).all()):
         return ""
     steps, tiny = config.warm_start_steps, config.model is None
-    right, wrong = (environment.latest[f"tied_{what}"] for what in ("right", "wrong"))
-    if right > wrong:
+    if environment.latest["tied_right"] > environment.latest["tied_wrong"]:
         what = "leaves nothing to learn: no group is mixed, and most are all right"
-        cures = [f"--warm-start-steps {steps // 2}"] if tiny and steps else []
-        cures += ["harder problems", "a higher --temperature"]
+        cures = ["harder problems", "a higher --temperature"]
+        cures += [f"--warm-start-steps {steps // 2}"] if tiny and steps else []
     else:
         what = "is too weak: no group is mixed, so none teaches"
         if formless:
@@ -457,8 +412,7 @@ def imitate_right(
     """Train the policy on its own right answers, sampled once; the loss of each step.
 
     Of `config`, num_responses is the number of samples a problem, and what begins with
-    warm_start says how to train. Raises ValueError where fewer problems than a step
-    takes have a right sample.
+    warm_start says how to train.
     """
     right = sample_right(policy, environment, config.num_responses, config.seed)
     solved = [p for p in environment.problems if p.question in right]
@@ -539,21 +493,11 @@ def naming_epoch(trainer: Trainer) -> Iterator[None]:
 class HeldOutProbe:
     """Measures other problems every so many epochs: pass it as `observe`.
 
-    Adds the column `held_out`, the accuracy of `num_samples` responses a problem, and
-    keeps what each of them earned: `rewards[epoch]` is [problem sample]. `calls` is the
-    epoch that a resumed run begins with.
+    Adds the column `held_out`, the accuracy of one response a problem.
     """
 
-    def __init__(
-        self,
-        environment: Environment,
-        every: int = 10,
-        calls: int = 0,
-        num_samples: int = 1,
-    ):
-        self.environment, self.every, self.calls = environment, every, calls
-        self.num_samples = num_samples
-        self.rewards: dict[int, Tensor] = {}
+    def __init__(self, environment: Environment, every: int = 10):
+        self.environment, self.every, self.calls = environment, every, 0
 
     def __call__(self, policy: CausalPolicy) -> dict:
         """What joins the record of the epoch that begins."""
@@ -563,6 +507,5 @@ class HeldOutProbe:
 
     def look(self, policy: CausalPolicy) -> dict:
         """The accuracy now; after a run, that of the policy it ended with."""
-        scores = sampled_scores(policy, self.environment, self.num_samples)
-        self.rewards[self.calls] = scores.accuracy
+        scores = sampled_scores(policy, self.environment, 1)
         return {"held_out": scores.accuracy.mean()}
