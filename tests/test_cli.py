@@ -3,6 +3,7 @@
 The bad calls stand in one table.
 """
 
+import inspect
 import io
 import json
 import os
@@ -28,40 +29,14 @@ from grpo_course.text.runs import (
     Run,
     checkpoint_path,
     read_lines,
-    saved_epochs,
 )
 from grpo_course.text.stories import make_problems
 from grpo_course.text.tasks import find_task
 
-# A task of a learner's own, whole: its rewards compare with a text.
-MINE = '''"""Say a word again."""
-
-import random
-from typing import ClassVar
-
-from grpo_course.checks import settings
-from grpo_course.text.responses import extract_answer, graded, in_template
-from grpo_course.text.tasks import Problem, TextTask
-
-
-def said_again(completions, answer, **kwargs):
-    return graded(lambda text, word: extract_answer(text) == word, completions, answer)
-
-
-@settings()
-class Mine(TextTask):
-    letters: str = "abcdefgh"  # of the words
-
-    rewards: ClassVar = {"accuracy": (said_again, 1.0)}
-
-    def problems(self, split, count, seed):
-        rng = random.Random(f"{split} {seed}")
-        words = ("".join(rng.sample(self.letters, 4)) for _ in range(count))
-        return [Problem(f"Say {word}.", word) for word in dict.fromkeys(words)]
-
-    def gold(self, problem):
-        return in_template("again", problem.answer)
-'''
+# A task of a learner's own: the one to copy.
+MINE = inspect.getsource(reverse).replace("class Reverse", "class Mine")
+GRADED = "    return graded("
+LINE = 1 + MINE.partition(GRADED)[0].count("\n")
 FEW = ["--eval-problems", 2, "--eval-samples", 1]
 
 
@@ -136,13 +111,6 @@ def test_a_run_goes_on_where_the_model_that_it_began_with_is_gone(alone, folder,
     assert status == 0 and checkpoint_path(Path("run"), 2).exists(), told
 
 
-def test_what_is_no_problem_is_shown(folder, call):
-    pairs = MINE.replace('Problem(f"Say {word}.", word)', '(f"Say {word}.", word)')
-    (folder / "own" / "mytask.py").write_text(pairs)
-    status, _, told = call(train, *MY_TASK)
-    assert status == 1 and "Return a list of Problem(question, answer)" in told
-
-
 @pytest.mark.slow
 def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     status, printed, error = call(train, *MY_TASK)
@@ -161,66 +129,48 @@ def test_a_task_of_ones_own_trains_evaluates_and_resumes(folder, outcome, call):
     assert outcome(folder / "my run") == whole
 
 
-BROKEN = """
-    if any(pathlib.Path("broken").glob("*")):
-        return [RESULT for text in completions]
-"""
-
-
-@pytest.mark.parametrize(
-    ("result", "told"),
-    [
-        ("1 / (len(text) * 0)", "ZeroDivisionError: division by zero."),
-        ("float('nan')", "rewards['accuracy'] returned nan"),
-    ],
-)
 def test_a_reward_that_breaks_later_is_mended_and_gone_on_with(
-    folder, call, monkeypatch, result, told
+    folder, call, monkeypatch
 ):
     """The line of the learner's file, the epoch, and a way on that works."""
-    def_, rest = MINE.split("    return graded(")
-    broken = f"import pathlib\n{def_}{BROKEN.replace('RESULT', result)}"
-    file = folder / "own" / "mytask.py"
-    file.write_text(f"{broken}    return graded({rest}")
-    folder.joinpath("broken").mkdir()
+    broken = "if pathlib.Path('broken').exists(): return [1 / (len(text) * 0) for"
+    broken = f"    {broken} text in completions]\n{GRADED}"
+    file, kept = folder / "own" / "mytask.py", Path("my run", "task.py")
+    file.write_text("import pathlib\n" + MINE.replace(GRADED, broken))
     write_down = Run.write_down
 
     def break_it(self, history):
         line = write_down(self, history)
         if line["epoch"] == 4:
-            folder.joinpath("broken", "now").touch()
+            folder.joinpath("broken").touch()
         return line
 
     monkeypatch.setattr(Run, "write_down", break_it)
     status, printed, error = call(train, *MY_TASK)
     assert status == 1 and "Traceback" not in printed + error
     (last,) = error.splitlines()[-1:]
-    assert told in last and "This was in epoch 5." in last
-    if "Error" in told:
-        line = 1 + file.read_text().splitlines().index(
-            f"        return [{result} for text in completions]"
-        )
-        assert f"{file}, line {line}, `return [" in last
-    words = shlex.split(last.partition("epoch 3: ")[2].partition(" train ")[2])
+    assert f"{file}, line {LINE + 1}, `if pathlib" in last
+    assert "ZeroDivisionError: division by zero." in last
+    assert "This was in epoch 5." in last and f"delete {kept} and go on: " in last
+    words = last.partition("go on: ")[2].partition(" train ")[2].partition(". To")[0]
     file.write_text(MINE)
-    status, _, error = call(train, *words)
+    status, _, error = call(train, *shlex.split(words))
+    assert status == 1 and "has changed since the run" in error
+    kept.unlink()
+    status, _, error = call(train, *shlex.split(words))
     assert status == 0, error
     rows = read_lines(folder / "my run" / METRICS)
     assert [row["epoch"] for row in rows] == [*range(9)]
-    until = folder / "my run" / "task_until_5.py"
-    assert "broken" in until.read_text() and (folder / "my run/task.py").exists()
-    file.write_text(MINE + "\n")
-    status, _, error = call(train, *words)
-    assert status == 1 and "has changed since the run" in error
+    assert kept.read_text() == MINE
 
 
 def test_a_reward_that_breaks_on_unseen_problems_names_its_line(folder, call):
     file = folder / "own" / "mytask.py"
     assert call(train, *MY_TASK, *SHORT)[0] == 0
-    file.write_text(MINE.replace("return graded(", "return [][0]  # (", 1))
+    file.write_text(MINE.replace(GRADED, "    return [][0]  # ("))
     status, _, error = call(evaluate, "--model", "my run", *FEW)
     assert status == 1 and "IndexError: list index out of range." in error
-    assert f"{file}, line 12, `return [][0]" in error and "Traceback" not in error
+    assert f"{file}, line {LINE}, `return [][0]" in error and "Traceback" not in error
 
 
 def test_a_loss_that_is_no_number_names_a_new_run(folder, call, monkeypatch):
@@ -265,6 +215,9 @@ def test_a_stopped_warm_start_says_that_it_begins_again(folder, call, monkeypatc
         raise KeyboardInterrupt
 
     monkeypatch.setattr(training, "run_warm_start", stop)
+    status, _, told = call(train, *SMALL, "--seeds", 2, "--out", "my seeds")
+    assert status == 130 and "train --resume --seeds 2 --out 'my seeds'" in told
+    assert not (folder / "my seeds" / "seed1").exists()
     status, _, told = call(train, *SMALL, "--out", "run", "--num-epochs", 1)
     assert status == 130 and "Nothing was saved yet" in told
     monkeypatch.undo()
@@ -274,12 +227,9 @@ def test_a_stopped_warm_start_says_that_it_begins_again(folder, call, monkeypatc
 
 def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeypatch):
     monkeypatch.setattr(training, "run_warm_start", None)  # it is not begun
-    long = "A baker sells 3 loaves in the morning and some more later. " * 30
-    rows = [{"question": f"{long}{i}?", "answer": "#### 3"} for i in range(40)]
-    (folder / "train.jsonl").write_text(json_lines(rows))
-    options = ["--data", ".", "--vocab-size", 300, "--out", "run"]
+    options = [*SMALL, "--max-new-tokens", 300, "--out", "run"]
     status, _, error = call(train, *options)
-    assert status == 1 and "take a pretrained model: --config gpu" in error
+    assert status == 1 and "take a pretrained model" in error
     longer = int(re.search(r"--context-length (\d+)", error)[1])
     with pytest.raises(TypeError):  # long enough for the warm start to begin
         call(train, *options, "--context-length", longer)
@@ -291,24 +241,20 @@ def test_what_has_no_room_is_refused_before_the_warm_start(folder, call, monkeyp
     [
         (["--config", "laptops"], 1, "config='laptops' is not known"),
         (["--task", "no.py:No"], 1, "Is the path that of a task's file?\n"),
-        (["--config", "nowhere.json"], 1, "Or name a JSON file"),
+        (["--config", "nowhere.json"], 1, "config='nowhere.json' is not known"),
         (["--task", "gsm9k"], 1, "task='gsm9k' is not known"),
         (["--task", "own/taken.py:Taken"], 1, "--seed is a flag of every run"),
         (["--config", "typo.json"], 1, "Did you mean learning_rate"),
         (["--config", "own.json"], 1, "no setting 'operand'. Did you mean operands"),
-        (["--config", "place.json"], 1, "no setting 'operand'. Did you mean operands"),
         (["--num-responses", "1"], 2, "a group of one"),
         (["--resume"], 1, "There is no run in"),
         (["--model", "missing/one"], 1, "model='missing/one'"),
         (["--data", "nowhere"], 1, "nowhere"),
         (["--num-prompts", 10**9], 1, "this machine has"),
-        (["--device", "cuda:99", *SMALL], 1, "device='cuda:99'"),
         (["--device", "tpu", *SMALL], 1, "device='tpu' cannot be used"),
         (["--num-epochs", "two"], 2, "two"),
         (["--reward-weights.form", "1"], 2, "--reward-weights.form"),
-        (["--task-settings.slips", "1"], 2, "--task-settings.slips"),
-        (["--epochs", "3"], 2, "--epochs"),
-        (["--slip", "1"], 1, "There is no flag --slip. Did you mean --slips?"),
+        (["--slip", "1"], 2, "--slip"),
     ],
 )
 def test_calls_that_cannot_be(folder, call, options, status, told):
@@ -318,8 +264,6 @@ def test_calls_that_cannot_be(folder, call, options, status, told):
     (folder / "typo.json").write_text(json.dumps(typo))
     own = {"base": "default", "task_settings": {"operand": [1, 2]}}
     (folder / "own.json").write_text(json.dumps(own))
-    place = {"base": "default", "operand": [1, 2]}
-    (folder / "place.json").write_text(json.dumps(place))
     ended, _, error = call(train, *options, "--out", "run")
     assert ended == status and told in error and "Traceback" not in error
     assert "ArgsKwargs" not in error and "[type=" not in error
@@ -348,16 +292,6 @@ def test_seeds_are_runs_of_their_own_that_are_gone_on_with(folder, outcome, call
     status, _, error = call(train, *again, "--learning-rate", 1)
     assert status == 1 and "seed3 has other settings: learning_rate" in error
     assert call(train, *few, "--seeds", 0)[0] == 2
-
-
-def test_a_stop_among_seeds_says_how_all_of_them_go_on(folder, call, monkeypatch):
-    def stop(*_):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(training, "run_warm_start", stop)
-    status, _, told = call(train, *SMALL, "--seeds", 2, "--out", "my seeds")
-    assert status == 130 and "train --resume --seeds 2 --out 'my seeds'" in told
-    assert not (folder / "my seeds" / "seed1").exists()
 
 
 def test_metrics_go_to_a_logger_and_the_run_is_the_same(
@@ -445,9 +379,7 @@ def test_evaluate_a_model_with_another_task_on_files(call, alone, tmp_path):
     ("options", "status", "told"),
     [
         (["--split", "train2"], 1, "split='train2'"),
-        (["--out", "nowhere/a.json"], 1, "--out nowhere/a.json cannot be written"),
-        (["--out", "."], 1, "--out . cannot be written"),
-        (["--seed", 2**63], 2, "--seed"),
+        (["--out", "nowhere/a.json"], 1, "--out nowhere/a.json: its folder is not"),
         (["--model", "empty"], 1, "has no config.json"),
     ],
 )
@@ -530,48 +462,20 @@ def test_a_log_is_read_while_the_work_goes_on_in_any_code_page(monkeypatch):
     assert seen == [b"0 ? 8\n"]
 
 
-def nobody():
-    """A pipe whose reader left."""
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="a pipe of Unix")
+@pytest.mark.parametrize("words", [[], ["train", "--settings"]])
+def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words):
     reader, writer = os.pipe()
     os.close(reader)
-    return os.fdopen(writer, "w", encoding="utf-8")
-
-
-def full():
-    """A log on a disk without room."""
-    return os.fdopen(os.open("/dev/full", os.O_WRONLY), "w", encoding="utf-8")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(os.name == "nt", reason="a full device is made of Linux")
-@pytest.mark.parametrize(
-    ("stream", "status"),
-    [(nobody, 0), (full, 1), (lambda: None, 0)],
-)
-def test_what_nobody_reads_ends_no_work(
-    alone, tmp_path, monkeypatch, capsys, stream, status
-):
-    monkeypatch.chdir(tmp_path)
-    for name in ("stdout", "stderr"):
-        monkeypatch.setattr(sys, name, stream())
-    measured = ["--model", str(alone), *map(str, FEW), "--out", "measured.json"]
-    assert evaluate(measured) == status
-    assert show([str(alone), "--out", "a.png"]) == 0
-    shorter = ["--config", str(alone / CONFIG), "--num-epochs", "1", "--out", "run"]
-    assert train(shorter) == 0
-    assert Path("measured.json").is_file() and Path("a.png").is_file()
-    assert saved_epochs(Path("run")) == [0, 1]
-
-
-@pytest.mark.slow
-def test_a_reader_that_leaves_ends_no_command_with_a_traceback():
     done = subprocess.run(
-        [sys.executable, "-m", "grpo_course"],
-        stdout=nobody(),
+        [sys.executable, "-m", "grpo_course", *words],
+        stdout=writer,
         stderr=subprocess.PIPE,
-        cwd=Path(reverse.__file__).parents[1],
+        cwd=Path(reverse.__file__).parents[2],
         env=os.environ | {"PYTHONUNBUFFERED": "1"},
     )
+    os.close(writer)
     assert done.returncode == 0 and not done.stderr, done.stderr
 
 
@@ -586,27 +490,13 @@ def test_a_new_task_is_the_one_to_copy_and_overwrites_nothing(folder, call):
     task = find_task("own/fresh.py:Reverse")
     assert task is not Reverse
     assert task().problems("test", 9, 0) == Reverse().problems("test", 9, 0)
-    for name in ("my own task.py", "a\\utils.py", 'my "own" task.py', "it's.py"):
-        status, printed, error = call(new_task, name)
-        assert status == 0 and shlex.quote(f"{name}:Reverse") in printed, error
-        said = find_task(f"{name}:Reverse").__module__  # it compiles
-        assert shlex.quote(name) in sys.modules[said].__doc__
+    status, printed, error = call(new_task, "my own task.py")
+    assert status == 0 and "'my own task.py:Reverse'" in printed, error
+    assert find_task("my own task.py:Reverse")  # it compiles
     for name in ("own/mytask.py", "no/folder.py", "own", "task.txt"):
         status, _, error = call(new_task, name)
         assert status == 1 and "Name a new file that ends with .py" in error
     assert (folder / "own" / "mytask.py").read_text() == MINE
-
-
-@pytest.mark.slow
-def test_a_task_that_ends_the_program_is_told(folder, call, monkeypatch):
-    """In another process; what it prints there is not compared."""
-    monkeypatch.delenv("PYTHONHASHSEED", raising=False)
-    ends = "print('\\u2192')\nimport os\nif 'PYTHONHASHSEED' in os.environ: os._exit(0)"
-    (folder / "ends.py").write_text(f"{Path(reverse.__file__).read_text()}\n{ends}\n")
-    few = ["--num-problems", 64, "--eval-problems", 9, "--quick"]
-    status, printed, error = call(check_task, "ends.py:Reverse", *few)
-    assert status == 1, error
-    assert "ends the program when it is loaded" in " ".join(printed.split())
 
 
 @pytest.mark.slow
@@ -617,11 +507,3 @@ def test_check_task_takes_settings_and_says_what_is_wrong(folder, call):
     tiny = ["--hidden-size", 16, "--num-layers", 1, "--warm-start-steps", 2]
     status, printed, error = call(check_task, "reverse", *options, 20, *tiny)
     assert status == 0 and "[!] After 2 steps most groups are tied" in printed, error
-
-
-def test_every_command_of_a_run_is_one_of_the_course():
-    from grpo_course.__main__ import COMMANDS
-
-    named = {row[0].partition(":")[2] for row in COMMANDS.values()}
-    for work in (train, show, evaluate, ask, new_task, check_task):
-        assert work.__name__ in named and getattr(cli, work.__name__) is work

@@ -12,20 +12,17 @@ its task is one, and its help is the comment beside it.
 """
 
 import argparse
-import errno
 import inspect
 import io
-import json
 import os
 import sys
 import warnings
 from collections.abc import Callable
-from contextlib import redirect_stderr, redirect_stdout, suppress
+from contextlib import suppress
 from dataclasses import asdict, fields, replace
-from difflib import get_close_matches
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from typing import Any, TextIO, cast
+from typing import Any
 
 from grpo_course import install
 from grpo_course.checks import unknown_name
@@ -63,79 +60,31 @@ from grpo_course.text.tasks import TextTask, find_task
 from grpo_course.text.trackers import LOGGERS, NO_LOGGER, require_logger
 
 
-class Output:
-    """stdout or stderr, which ends no work: what nobody takes is dropped.
-
-    A pager was closed, a terminal hung up, the disk of a log is full, or there is no
-    such stream at all. `problem` is why, except where a reader simply left. A character
-    that a code page lacks, as "→" on Windows, becomes a question mark.
-    """
-
-    def __init__(self, stream: Any):
-        self.problem: OSError | None = None
-        self.stream = stream or io.StringIO()
-        if isinstance(stream, io.TextIOWrapper):
-            line_by_line = partial(stream.reconfigure, line_buffering=True)
-            self.attempt(partial(line_by_line, errors="replace"))
-        if hasattr(os, "set_blocking"):  # a slow reader is waited for
-            with suppress(OSError):
-                os.set_blocking(self.stream.fileno(), True)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.stream, name)
-
-    def write(self, text: str) -> int:
-        """As that of a file; none of its errors."""
-        self.attempt(partial(self.stream.write, text))
-        return len(text)
-
-    def flush(self) -> None:
-        """As that of a file; none of its errors."""
-        self.attempt(self.stream.flush)
-
-    def attempt(self, act: Callable[[], Any]) -> None:
-        """Do it; after the first error, the rest goes nowhere."""
-        try:
-            act()
-        except OSError as error:
-            if error.errno not in (errno.EPIPE, errno.EINVAL):  # Windows has the other
-                self.problem = error
-            with suppress(OSError):
-                os.dup2(os.open(os.devnull, os.O_WRONLY), self.stream.fileno())
-
-
 def run_command(work: Callable[[list[str]], int], arguments: list[str]) -> int:
     """Run a command. -> the exit status
 
     What a person can cure is one line on stderr; a bug keeps its traceback.
     """
     sys.path.insert(0, os.getcwd())  # where a task of the learner's own lies
-    out, err = Output(sys.stdout), Output(sys.stderr)
-    if is_log(err):  # whose lines nobody can overwrite
+    if isinstance(sys.stdout, io.TextIOWrapper):  # a log is read while the work goes on
+        sys.stdout.reconfigure(line_buffering=True, errors="replace")
+    if is_log(sys.stderr):  # whose lines nobody can overwrite
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
-    with (
-        redirect_stdout(cast(TextIO, out)),
-        redirect_stderr(cast(TextIO, err)),
-        watched(),
-    ):
-        try:
-            status = work(arguments)
-        except KeyboardInterrupt:
-            print("\nStopped.", file=sys.stderr)
-            status = STOPPED
-        except Exception as error:
-            own = own_line(error)
-            if not (own or isinstance(error, ValueError | OSError | MissingExtra)):
-                raise
-            notes = getattr(error, "__notes__", [])
-            print("\nerror:", own or error, *notes, file=sys.stderr)
-            status = 1
-        finally:
-            out.flush()
-            err.flush()
-        if out.problem:
-            print(f"\nSome output is lost: {out.problem}", file=sys.stderr)
-    return status or int(out.problem is not None)
+    try:
+        with watched():
+            return work(arguments)
+    except KeyboardInterrupt:
+        print("\nStopped.", file=sys.stderr)
+        return STOPPED
+    except BrokenPipeError:  # its reader has seen enough
+        raise
+    except Exception as error:
+        own = own_line(error)
+        if not (own or isinstance(error, ValueError | OSError | MissingExtra)):
+            raise
+        notes = getattr(error, "__notes__", [])
+        print("\nerror:", own or error, *notes, file=sys.stderr)
+        return 1
 
 
 def command(work: Callable[[list[str]], int]) -> Callable[..., int]:
@@ -171,12 +120,7 @@ def choose_config(name: str | None, task: str | None) -> GRPOConfig:
     """A preset of the task, or a file. Raises ValueError for a name that is neither."""
     if name is not None and Path(name).is_file():
         return load_config(name, task)
-    task = task or "gsm8k"
-    find_task(task)  # whose own error needs no advice on presets
-    try:
-        return find_preset(task, name)
-    except ValueError as error:
-        raise ValueError(f"{error} Or name a JSON file.") from None
+    return find_preset(task or "gsm8k", name)
 
 
 def with_flags(
@@ -198,13 +142,6 @@ def with_flags(
     task, rest = parse(
         kind, make_task(config), flags, prog, return_unknown_args=True, add_help=False
     )
-    own, others = ([f.name for f in fields(each)] for each in (kind, GRPOConfig))
-    for flag in rest:  # of the task's flags, the parser of the run's knows nothing
-        name = flag.removeprefix("--").replace("-", "_")
-        near = next(iter(get_close_matches(name, [*own, *others])), "")
-        if flag.startswith("--") and near in own:
-            meant = near.replace("_", "-")
-            raise ValueError(f"There is no flag {flag}. Did you mean --{meant}?")
     config = parse(GRPOConfig, replace(config, task_settings={}), rest, prog)
     config = replace(config, task_settings=asdict(task))
     return replace(config, model=config.model and find_model(config.model))
@@ -323,24 +260,6 @@ def model_parser(prog: str, description: str, flags: str) -> argparse.ArgumentPa
     return made
 
 
-def evaluate_parser(prog: str) -> argparse.ArgumentParser:
-    """The arguments of `evaluate`."""
-    what = "Greedy and sampled accuracy, pass@k and format, with intervals."
-    made = model_parser(prog, what, "--eval-samples 4 --eval-temperature 1")
-    add = made.add_argument
-    add("--split", help="default: the first of the task's")
-    add("--seed", type=int, default=0, help="of samples and intervals")
-    add("--batch", type=int, default=32, help="problems at once")
-    add("--show", type=int, default=2, help="print the greedy response to so many")
-    add(
-        "--baselines",
-        action="store_true",
-        help="compare with the start, and with a longer one where it was a warm start",
-    )
-    add("--out", help="also write the measures to this JSON file")
-    return made
-
-
 def configs_to_evaluate(
     options: argparse.Namespace, flags: list[str], prog: str
 ) -> tuple[GRPOConfig, GRPOConfig | None]:
@@ -371,16 +290,19 @@ def configs_to_evaluate(
 def evaluate(arguments: list[str]) -> int:
     """Measure a model on problems that it was not trained on."""
     prog = install.call("evaluate")
-    parser = evaluate_parser(prog)
-    options, flags = parser.parse_known_args(arguments)
-    if not 0 <= options.seed < 2**63:
-        parser.error("--seed must be a whole number from 0 to 2**63-1.")
-    out = Path(options.out or "")
-    if options.out and (out.is_dir() or not os.access(out.parent, os.W_OK)):
-        raise ValueError(
-            f"--out {out} cannot be written. Name a file in a folder that is there and "
-            "that you may write to."
-        )
+    what = "Greedy and sampled accuracy, pass@k and format, with intervals."
+    made = model_parser(prog, what, "--eval-samples 4 --eval-temperature 1")
+    add = made.add_argument
+    add("--split", help="default: the first of the task's")
+    add("--seed", type=int, default=0, help="of samples and intervals")
+    add("--batch", type=int, default=32, help="problems at once")
+    add("--show", type=int, default=2, help="print the greedy response to so many")
+    longer = "compare with the start, and with a longer one where it was a warm start"
+    add("--baselines", action="store_true", help=longer)
+    add("--out", help="also write the measures to this JSON file")
+    options, flags = made.parse_known_args(arguments)
+    if options.out and not Path(options.out).parent.is_dir():
+        raise ValueError(f"--out {options.out}: its folder is not there.")
     config, trained = configs_to_evaluate(options, flags, prog)
     splits = make_task(config).splits
     split = options.split or splits[0]
@@ -459,10 +381,8 @@ def new_task(arguments: list[str]) -> int:
             f"{path} {what}. Name a new file that ends with .py, in a folder that is "
             "there: my_task.py."
         )
-    # As a shell takes it, and inside a text of Python, where "\\u" begins a letter.
-    shown = json.dumps(install.quoted(path.as_posix()), ensure_ascii=False)[1:-1]
-    source = inspect.getsource(reverse).replace("my_task.py", shown)
-    write_atomically(path, source)
+    shown = install.quoted(path.as_posix())  # as a shell takes it
+    write_atomically(path, inspect.getsource(reverse).replace("my_task.py", shown))
     print(f"{path} holds a task that reverses words. Change it, then:")
     print(pasted("check-task", f"{path}:Reverse"))
     return 0

@@ -13,7 +13,7 @@ from pandas import concat
 from grpo_course.files import write_atomically
 from grpo_course.long_work import use_threads
 from grpo_course.text.config import GRPOConfig, make_task, weigh
-from grpo_course.text.errors import STOPPED, own_line, pasted
+from grpo_course.text.errors import STOPPED, pasted
 from grpo_course.text.evaluation import (
     evaluation_table,
     greedy_scores,
@@ -24,14 +24,10 @@ from grpo_course.text.evaluation import (
 )
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.memory import print_estimate
-from grpo_course.text.models import (
-    MERGED,
-    has_adapter,
-    merging,
-)
 from grpo_course.text.prompts import decode_responses, encode_prompts
 from grpo_course.text.run_folder import (
     CONFIG,
+    TASK,
     alone_in,
     begin,
     checkpoint_path,
@@ -39,7 +35,7 @@ from grpo_course.text.run_folder import (
     here,
     saved_epochs,
 )
-from grpo_course.text.runs import Run, of_rewards, on_interrupt
+from grpo_course.text.runs import Run, on_interrupt
 from grpo_course.text.scoring import require_room
 from grpo_course.text.tasks import Problem, pay, require_rewards
 from grpo_course.text.trackers import NO_LOGGER, reporting
@@ -66,10 +62,8 @@ def train_in(
     `again` is the command that goes on with it, `report_to` one of `trackers`.
     -> the exit status
     """
-    held = config
-    if saved and config.model and saved_epochs(out) and not config.lora_rank:
-        held = replace(config, model=find_model(str(out)))  # its start may be gone
-    print_estimate(held)
+    if not saved:  # of a run that began, the first model may be gone
+        print_estimate(config)
     try:
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:
@@ -96,9 +90,11 @@ def train_in(
 
 def how_to_go_on(out: Path, error: Exception, again: str) -> str:
     """What to do once it is mended: with the settings of the run, or with others."""
-    if isinstance(error, OSError) or of_rewards(error) or own_line(error):
-        return f"Mend it; then go on from epoch {saved_epochs(out)[-1]}: {again}"
-    return with_other_settings(out)
+    if isinstance(error, OSError):
+        return f"Mend it; then go on: {again}"
+    kept = out / TASK
+    mended = f"With a mended task, delete {kept} and go on: {again}. "
+    return (mended if kept.exists() else "") + with_other_settings(out)
 
 
 def with_other_settings(out: Path) -> str:
@@ -106,13 +102,10 @@ def with_other_settings(out: Path) -> str:
     if not saved_epochs(out):
         anew = pasted("train", "--config", out / CONFIG, "--out", out)
         return f"Nothing was saved yet. Begin anew: {anew}, and what is to be other."
-    model, first = out, ""
-    if has_adapter(newest := find_model(str(out))):
-        model, first = Path(MERGED), f"{merging(newest)} and then "
     return (
         "To go on with other settings, begin a new run with its newest model: "
-        f"{first}{pasted('train', '--config', out / CONFIG, '--model', model)} --out "
-        "DIR, and what is to be other."
+        f"{pasted('train', '--config', out / CONFIG, '--model', out)} --out DIR, and "
+        "what is to be other."
     )
 
 
@@ -131,7 +124,6 @@ def measure(
     split: str,
 ) -> int:
     """Measure a model on the problems of one split; print it, and keep it."""
-    out = Path(options.out or "")
     use_threads(config.num_threads)
     policy, environment = load_trained(config, find_model(options.model), split)
     print(f"{options.model} on {config.task}, split {split}")
@@ -148,8 +140,6 @@ def measure(
     )
     measured = {"model": name_measures(greedy, sampled)}
     rows = summary(measured, options.seed)
-    if options.out:  # what was measured is kept before it is shown
-        write_atomically(out, rows.to_json(orient="records", indent=2))
     print(evaluation_table(measured, options.seed).to_string())
     print(
         f"Samples at temperature {config.eval_temperature}; "
@@ -169,9 +159,9 @@ def measure(
             for name, each in policies.items()
         }
         rows = concat([rows, summary(compared, options.seed)])
-        if options.out:
-            write_atomically(out, rows.to_json(orient="records", indent=2))
         print(f"\nAccuracy\n{evaluation_table(compared, options.seed).to_string()}")
+    if options.out:
+        write_atomically(Path(options.out), rows.to_json(orient="records", indent=2))
     answered = zip(environment.problems, greedy.texts, strict=True)
     for problem, texts in list(answered)[: options.show]:
         print(f"\n{problem.question}\n-> {texts[0]}\n   right: {problem.answer}")
@@ -184,10 +174,7 @@ def policies_to_compare(
     trained: GRPOConfig | None,
     policy: CausalPolicy,
 ) -> dict[str, CausalPolicy]:
-    """The start of a run, its model, and a longer imitation after a warm start.
-
-    Raises FileNotFoundError where the start was not kept.
-    """
+    """The start of a run, its model, and a longer imitation after a warm start."""
     starts = [f for f in (checkpoint_path(path, 0), path / "../start") if f.is_dir()]
     if not starts:
         raise FileNotFoundError(

@@ -47,10 +47,7 @@ PANELS: dict[str, dict[str, str]] = {
 
 
 def find_runs(folders: Sequence[str]) -> list[str]:
-    """The runs in some folders: each is one, or holds those of several seeds.
-
-    Raises FileNotFoundError for a folder without a run.
-    """
+    """The runs in some folders: each is one, or holds those of several seeds."""
     runs = []
     for folder in folders:
         inside = sorted(Path(folder).glob(f"*/{CONFIG}"))

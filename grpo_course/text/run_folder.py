@@ -26,10 +26,7 @@ PICTURE, PICTURES = "run.png", "runs.png"  # of one run, of several
 
 
 def begin(config: GRPOConfig, out: Path) -> None:
-    """Make the folder of a new run; one that has saved nothing yet is begun anew.
-
-    Raises FileExistsError where there is a run already, or a file of that name.
-    """
+    """Make the folder of a new run; one that has saved nothing yet is begun anew."""
     with alone_in(out):
         require_no_run(out)
         config.save(out / CONFIG)
@@ -54,13 +51,7 @@ def alone_in(out: Path) -> Iterator[None]:
     The system frees the lock when its holder ends or dies; the holder may ask again.
     Raises OSError where another process has it, or the folder cannot be made.
     """
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise FileExistsError(
-            f"--out {out} cannot be a folder: it is a file, or lies below one. Choose "
-            "another folder: --out DIR."
-        ) from None
+    out.mkdir(parents=True, exist_ok=True)
     lock = FileLock(out.resolve() / LOCK, timeout=0, is_singleton=True)
     try:
         lock.acquire()

@@ -22,10 +22,8 @@ import pickle
 import random
 import shutil
 import signal
-import threading
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -59,7 +57,7 @@ from grpo_course.text.run_folder import (
 # How a run begins is a part of this story, too: notebooks take it from here.
 from grpo_course.text.run_folder import LOCK as LOCK
 from grpo_course.text.run_folder import begin as begin
-from grpo_course.text.tasks import own_source, pay
+from grpo_course.text.tasks import own_source
 from grpo_course.text.trackers import Log
 from grpo_course.text.training import (
     HeldOutProbe,
@@ -88,12 +86,8 @@ def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
     A signal that is ignored stays so: nohup and job queues have a reason.
     """
     numbers = [getattr(signal, name) for name in SIGNALS if hasattr(signal, name)]
-    if threading.current_thread() is not threading.main_thread():
-        numbers = []  # no other thread gets signals, or may say what they do
     before = {n: signal.getsignal(n) for n in numbers}
-    # None: a program around Python handles it, and could not have it back.
-    alone = signal.SIG_IGN, None
-    before = {n: old for n, old in before.items() if old not in alone}
+    before = {n: old for n, old in before.items() if old is not signal.SIG_IGN}
     for number in before:
         signal.signal(number, lambda *_: note())
     try:
@@ -101,12 +95,6 @@ def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-def of_rewards(error: Exception) -> bool:
-    """Whether a task's rewards raised it, or what they returned was refused."""
-    frames = traceback.walk_tb(error.__traceback__)
-    return any(frame.f_code is pay.__code__ for frame, _ in frames)
 
 
 # Files
@@ -125,40 +113,21 @@ def settle(path: Path) -> None:
 
 def append(path: Path, rows: Sequence[Mapping]) -> None:
     """Write further lines of JSON, for readers to see at once. Raises OSError."""
-    try:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json_lines(rows))
-    except OSError as problem:
-        raise OSError(
-            f"{path} could not be written ({problem}). If the disk is full, make "
-            "room; then go on with --resume."
-        ) from problem
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json_lines(rows))
 
 
 def as_json(record: dict) -> dict[str, Any]:
-    """A record as JSON has it: numbers and lists, null for what is not finite."""
-
-    def plain(value: Any) -> Any:
-        if isinstance(value, list):
-            return [plain(each) for each in value]
-        return value if isfinite(value) else None
-
-    return {k: plain(torch.as_tensor(value).tolist()) for k, value in record.items()}
+    """A record as JSON has it: numbers, null for what is not finite."""
+    numbers = {name: torch.as_tensor(value).item() for name, value in record.items()}
+    return {k: value if isfinite(value) else None for k, value in numbers.items()}
 
 
 def from_json(line: dict[str, Any]) -> dict[str, Any]:
-    """The record that `as_json` was given: counts, and tensors of float32.
-
-    Null becomes NaN.
-    """
-
-    def known(value: Any) -> Any:
-        if isinstance(value, list):
-            return [known(each) for each in value]
-        return nan if value is None else value
-
+    """The record that `as_json` was given: counts, and tensors; null becomes NaN."""
     counts = {name: int(line[name]) for name in PLACE if name in line}
-    return {name: torch.tensor(known(value)) for name, value in line.items()} | counts
+    known = {name: nan if value is None else value for name, value in line.items()}
+    return {name: torch.tensor(value) for name, value in known.items()} | counts
 
 
 # The run
@@ -177,25 +146,19 @@ class Run:
         self.log: Log | None = None  # a logger of the learner's, as in `trackers`
         self.config = config = saved_config(self.out)
         kept, source = self.out / TASK, own_source(config.task)
-        if source and not kept.exists():  # its rewards failed, and may be mended
+        if source and not kept.exists():  # the learner changed the task, and means it
             write_atomically(kept, source)
         if source and kept.read_bytes() != source:
             raise ValueError(
                 f"The file of {config.task} has changed since the run in {out} began; "
-                f"{kept} is as it was then. Put that back to go on, or begin a new "
-                "run: --out DIR."
+                f"{kept} is as it was then. Put that back, or delete it to go on with "
+                "the task as it is now, or begin a new run: --out DIR."
             )
         self.problems, self.watched = load_problems(config), watched_problems(config)
         kinds = {"training": self.problems, "held-out": self.watched}
         self.data = {kind: fingerprint(each) for kind, each in kinds.items()}
         with alone_in(self.out):
             if not saved_epochs(self.out):
-                if (self.out / METRICS).exists():
-                    raise FileExistsError(
-                        f"{self.out / METRICS} is of a run that has no checkpoint any "
-                        "more. Put its checkpoints back, or choose another folder: "
-                        "--out DIR."
-                    )
                 use_threads(config.num_threads)
                 self.set_up(*make_start(config, self.problems, show))
                 self.save()
@@ -216,7 +179,6 @@ class Run:
         if self.watched:
             others = make_environment(config, self.watched, tokenizer)
             self.probe = HeldOutProbe(others, config.held_out_every)
-            self.policy.try_length(others.tokens.shape[-1] + config.max_new_tokens)
         self.trainer, self.schedule = make_trainer(
             config, self.policy, self.environment, self.probe
         )
@@ -265,8 +227,7 @@ class Run:
             shutil.rmtree(half, ignore_errors=True)
             raise OSError(
                 f"{target} could not be written ({type(error).__name__}: {error}). The "
-                "checkpoints before it are kept. If the disk is full, make room; then "
-                "go on with --resume."
+                "checkpoints before it are kept."
             ) from error
         there = [epoch for epoch in saved_epochs(self.out) if epoch <= trainer.epoch]
         for epoch in there[1 : -self.config.keep_checkpoints]:  # the first is the start
@@ -278,36 +239,31 @@ class Run:
         if changes := differences(here(load_config(path / CONFIG), config), config):
             raise ValueError(
                 f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
-                f"changed: {changes}. Put back the settings, of which the checkpoint "
-                "holds a copy, or remove a checkpoint that was brought here."
+                f"changed: {changes}. Put back the settings: {path} holds a copy."
             )
         try:  # random states must stay on the CPU; the optimizer moves its own
             saved = torch.load(path / STATE, map_location="cpu", weights_only=True)
-            if saved["epoch"] != epoch:
-                raise ValueError(f"it is of epoch {saved['epoch']}, copied or renamed")
         except (pickle.UnpicklingError, EOFError, RuntimeError, *PARSING) as error:
-            kind = type(error).__name__
             raise ValueError(
-                f"{path / STATE} is damaged, or of another place or program ({kind}): "
-                f"it is not loaded, and code in it is not run. Remove {path}, and the "
-                "run goes on from the one before."
+                f"{path / STATE} is damaged, or of another program: it is not loaded, "
+                f"and code in it is not run. Remove {path}, and the run goes on from "
+                "the one before."
             ) from error
         for kind, now in self.data.items():
             if saved["data"][kind] != now:
                 raise ValueError(
                     f"{path} was made with other {kind} problems, "
                     f"{saved['data'][kind]}; the run finds {now} now. Put the data "
-                    "back as they were, or begin a new run with its newest model: "
-                    "--model and another --out."
+                    "back, or begin a new run: --out DIR."
                 )
         for name, size in saved["lines"].items():
             file = self.out / name
             there = file.read_bytes() if file.exists() else b""
             if len(there) < size or there[size - 1 : size] not in (b"", b"\n"):
                 raise ValueError(
-                    f"{file} has {len(there)} bytes, but had {size}, whole lines, when "
-                    f"{path} was written: it was changed. Put it back, or start again "
-                    "with another --out."
+                    f"{file} was changed: its first {size} bytes, when {path} was "
+                    "written, were whole lines. Put it back, or begin a new run: "
+                    "--out DIR."
                 )
         return saved
 
@@ -358,8 +314,7 @@ class Run:
 
         Ctrl-C saves at the end of the epoch and raises KeyboardInterrupt; a second one
         stops at once. What goes wrong is raised with the epoch as a note. Raises
-        OSError where another process trains in the folder, or has gone on with the run
-        since it was opened here.
+        OSError where another process trains in the folder.
         """
         asked = False
 
@@ -368,9 +323,8 @@ class Run:
             if asked:
                 raise KeyboardInterrupt
             asked = True
-            tqdm.write(
-                "\nStopping after this epoch. Press Ctrl-C again to stop at once."
-            )
+            with suppress(OSError):  # of a terminal that was closed
+                tqdm.write("\nStopping after this epoch. Ctrl-C again stops at once.")
 
         def watch(history: History) -> None:
             line, epochs_done = self.write_down(history), self.trainer.epoch
@@ -396,23 +350,7 @@ class Run:
             on_interrupt(note),
             naming_epoch(self.trainer),
         ):
-            newest = saved_epochs(self.out)[-1]
-            if newest != done:
-                raise OSError(
-                    f"The run in {self.out} was gone on with since it was opened here: "
-                    f"it is at epoch {newest}, here at {done}. Open it again."
-                )
-            try:
-                return self.trainer.train()
-            except Exception as error:
-                if of_rewards(error):
-                    self.let_mend_rewards()
-                raise
-
-    def let_mend_rewards(self) -> None:
-        """Put the task's copy aside: the run goes on with the file as it is then."""
-        if (kept := self.out / TASK).is_file():
-            kept.rename(kept.with_name(f"task_until_{self.trainer.epoch}.py"))
+            return self.trainer.train()
 
     def write_down(self, history: History) -> dict[str, Any]:
         """Note an epoch, and set the next learning rate. -> its line in the metrics
