@@ -1,15 +1,14 @@
 """The bridge: the table of names, what TRL is told, and what the command says."""
 
-import json
 import re
 import runpy
-import sys
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 from filelock import FileLock
 
+from grpo_course import install
 from grpo_course.loop import TrainConfig
 from grpo_course.text import trl as bridge
 from grpo_course.text.cli import run_command
@@ -160,9 +159,8 @@ BENT = {"kl_penalty": 0.1, "kl_estimator": "corrected_k3", "ratio_level": "seque
         (BENT, "TRL would weigh the KL of each token.*kl_estimator='k3'"),
         ({"num_resamples": 2}, "nothing like num_resamples=2"),
         ({"stop_kl": 0.1}, "nothing like stop_kl=0.1"),
-        ({"minibatch_size": 4}, "steps_per_generation.*minibatch_size=None here"),
+        ({"minibatch_size": 4}, "nothing like minibatch_size=4"),
         ({"aggregation": "constant"}, "needs max_length for TRL"),
-        ({"num_epochs": 0}, "num_epochs=0, but TRL takes a step"),
     ],
 )
 def test_what_trl_does_not_have_is_refused(knobs, message):
@@ -257,32 +255,18 @@ def test_no_setting_is_forgotten():
     assert left == set(NOT_TRL.split())
 
 
-@pytest.mark.parametrize(
-    ("weights", "weighed"),
-    [
-        ({}, [1.0, 0.0, 0.2, 0.0]),
-        ({"accuracy": 2.0}, [2.0, 0.0, 0.2, 0.0]),
-        ({"format": 0.0, "length_reward": 0.3}, [1.0, 0.0, 0.0, 0.3]),
-    ],
-)
-def test_rewards_go_to_trl_with_their_weights(weights, weighed):
+def test_rewards_go_to_trl_with_their_weights():
     """Those of weight 0, too, which TRL logs."""
-    config = replace(CPU, reward_weights=weights)
+    config = replace(CPU, reward_weights={"accuracy": 2.0, "length_reward": 0.3})
     names = [function.__name__ for function, _ in weighed_rewards(config)]
     own = "correctness_reward lenient_reward format_reward length_reward"
     assert names == own.split()
-    assert trl_settings(config, OUT)["reward_weights"] == weighed
+    assert trl_settings(config, OUT)["reward_weights"] == [2.0, 0.0, 0.2, 0.3]
 
 
 @pytest.mark.parametrize(
     ("world", "micro", "rows", "parts"),
-    [
-        (1, None, 96, 1),
-        (2, None, 48, 1),
-        (4, None, 24, 1),
-        (2, 2, 16, 3),
-        (1, 3, 24, 4),
-    ],
+    [(1, None, 96, 1), (4, None, 24, 1), (2, 2, 16, 3), (1, 3, 24, 4)],
 )
 def test_a_rollout_is_cut_into_equal_parts(world, micro, rows, parts):
     config = replace(CPU, num_prompts=12, micro_batch_size=micro)
@@ -300,17 +284,7 @@ DICTS = [Problem("a", {"x": 1}), Problem("b", {"y": 2})]
     [
         (lambda: trl_settings(replace(CPU, num_prompts=12), OUT, 5), "12 cannot be sp"),
         (lambda: trl_settings(replace(CPU, num_prompts=12), OUT, 24), "multiple of 24"),
-        (
-            lambda: trl_settings(
-                replace(CPU, num_prompts=12, micro_batch_size=4), OUT, 2
-            ),
-            "num_prompts=12 cannot be spread over 2 processes with 4",
-        ),
         (lambda: trl_settings(replace(CPU, **CONSTANT), OUT), r"Set max_length=12\."),
-        (
-            lambda: trl_settings(replace(CPU, **CONSTANT, max_length=9), OUT),
-            r"max_length=9 .*Set max_length=12\.",
-        ),
         (lambda: chat_dataset(DICTS, None), "back from the table that TRL reads"),
     ],
 )
@@ -334,14 +308,8 @@ def test_own_arguments_must_be_names_of_trl(trl):
         bridge.own_arguments('{"beta": 0.5, "betta": 1}')
 
 
-def test_what_trl_itself_would_ask_for_late_is_asked_for_at_once(trl):
-    with pytest.raises(ImportError, match=r"(?s)asks for vllm.*pip install.*vllm"):
-        bridge.own_arguments('{"use_vllm": true}')
-    assert bridge.own_arguments('{"use_vllm": false}') == {"use_vllm": False}
-
-
 def test_without_trl_an_error_names_the_extra(monkeypatch, capsys):
-    monkeypatch.setitem(sys.modules, "trl", None)
+    monkeypatch.setattr(install, "lacking", lambda needed: needed)
     with pytest.raises(ImportError, match=r"(?s)needs TRL.*pip install.*trl==1"):
         to_trl_config(TrainConfig())
     assert run_command(bridge.main, ["--config", "sums"]) == 1
@@ -389,21 +357,15 @@ def test_a_printed_script_trains_as_the_command_does(trl, tmp_path, capfd, rank)
 
 def test_a_script_chooses_the_device_of_the_machine_that_runs_it():
     gpu = replace(PRESETS["gpu"], model="a/b")
-    text = script_of(gpu, OUT)
+    text = script_of(gpu, OUT, report_to="trackio")
     assert "on_gpu = torch.cuda.is_available()\n" in text
-    assert "    bf16=on_gpu,\n" in text
+    assert "    bf16=on_gpu,\n" in text and "    report_to='trackio',\n" in text
     text = script_of(replace(gpu, device="cpu", dtype="float32"), OUT)
     assert "on_gpu = False\n" in text and "    bf16=False,\n" in text
-    compile(text, "mine.py", "exec")
-    assert "    report_to='trackio',\n" in script_of(gpu, OUT, report_to="trackio")
-
-
-def test_a_script_is_refused_for_what_is_more_than_a_page():
     with pytest.raises(ValueError, match="Name a model: --model FOLDER"):
         script_of(CPU, OUT)
-    tool = replace(CPU, task="calculator", model="models/smollm2")
     with pytest.raises(ValueError, match="has a tool"):
-        script_of(tool, OUT)
+        script_of(replace(CPU, task="calculator", model="models/smollm2"), OUT)
 
 
 def test_the_fsdp_file_is_one_that_accelerate_reads(trl):
@@ -415,17 +377,13 @@ def test_the_fsdp_file_is_one_that_accelerate_reads(trl):
 
 
 def test_vllm_is_corrected_for_as_trl_does_by_default(trl):
-    """With the flags of the docstring, no preset may switch TRL's correction off."""
+    """No preset may switch TRL's correction off."""
     default = {f.name: f.default for f in fields(trl.GRPOConfig)}
     names = [name for name in default if name.startswith("vllm_importance_sampling")]
-    parts = bridge.__doc__.replace("\n", " ").split("--trl '")[1:]
-    assert len(parts) == 2 and len(names) > 3
-    for part in parts:
-        flags = json.loads(part.split("'")[0])
-        made = to_trl_config(CPU, **trl_settings(CPU, OUT) | flags)
-        assert made.use_vllm and made.vllm_importance_sampling_correction is True
-        assert {n: getattr(made, n) for n in names} == {n: default[n] for n in names}
-        assert made.vllm_importance_sampling_mode == "sequence_mask"
+    made = to_trl_config(CPU, **trl_settings(CPU, OUT), use_vllm=True)
+    assert made.vllm_importance_sampling_correction is True and len(names) > 3
+    assert {n: getattr(made, n) for n in names} == {n: default[n] for n in names}
+    assert made.vllm_importance_sampling_mode == "sequence_mask"
     capped = replace(CPU, old_log_probs_from="policy", sampler_cap=2.0)
     made = to_trl_config(capped, **trl_settings(capped, OUT), use_vllm=True)
     assert made.vllm_importance_sampling_mode == "token_truncate"

@@ -57,22 +57,6 @@ def flat(rows):
     return None if rows is None else rearrange(rows, "b t pos -> (b t) pos")
 
 
-def loss_inputs(new, deltas, mask):
-    """What both of TRL's trainers read of a batch. new, mask [(batch trial) pos]"""
-    return {
-        "prompt_ids": torch.zeros(len(new), 1, dtype=torch.long),
-        "prompt_mask": torch.ones(len(new), 1, dtype=torch.long),
-        "completion_ids": torch.zeros(new.shape, dtype=torch.long),
-        "completion_mask": mask.long(),
-        "advantages": deltas.flatten(),
-    }
-
-
-def says(new):
-    """In place of a model: log-probs, entropies, no auxiliary loss."""
-    return lambda *_, **__: (new, torch.zeros_like(new).detach(), None)
-
-
 def trl_loss(args, log_probs, deltas, mask, *, old=None, ref=None, weights=None):
     """What TRL's GRPOTrainer would minimize: a scalar, differentiable in log_probs.
 
@@ -83,9 +67,18 @@ def trl_loss(args, log_probs, deltas, mask, *, old=None, ref=None, weights=None)
     trainer = bare_trainer(
         args,
         use_vllm=weights is not None,
-        _get_per_token_logps_and_entropies=says(new),
+        _get_per_token_logps_and_entropies=lambda *_, **__: (
+            new,
+            torch.zeros_like(new).detach(),
+            None,
+        ),
     )
-    inputs = loss_inputs(new, deltas, mask) | {
+    inputs = {
+        "prompt_ids": torch.zeros(len(new), 1, dtype=torch.long),
+        "prompt_mask": torch.ones(len(new), 1, dtype=torch.long),
+        "completion_ids": torch.zeros(new.shape, dtype=torch.long),
+        "completion_mask": mask.long(),
+        "advantages": deltas.flatten(),
         "num_items_in_batch": mask.sum(),
         "old_per_token_logps": flat(old),
         "ref_per_token_logps": flat(ref),
@@ -279,22 +272,3 @@ def test_deltas_of_rloo(normalize, mode):
         theirs = trl_batch(args, rewards, trainer_class=trl.RLOOTrainer)["advantages"]
         ours = compute_deltas(rewards, mode).flatten()
         torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=TOLERANCE)
-
-
-def test_rloo_clips_one_ratio_of_the_whole_response():
-    """The sum of a response's log-ratios, not their mean as in GSPO."""
-    new, old, _, _, deltas, mask = drawn(0)
-    old, args = new + (old - new) / 5, trl.RLOOConfig(**TRL_ONLY)
-    leaf = new.requires_grad_()
-    trainer = bare_trainer(
-        args, trl.RLOOTrainer, _get_per_token_logps_and_entropies=says(flat(leaf))
-    )
-    inputs = loss_inputs(flat(leaf), deltas, flat(mask))
-    inputs["old_logps"] = (flat(old) * flat(mask)).sum(-1)
-    theirs = trainer._compute_loss(None, inputs)
-    ratio = ((leaf - old) * mask).sum(-1).exp()
-    clipped = ratio.clamp(1 - args.epsilon, 1 + args.epsilon)
-    ours = -torch.minimum(ratio * deltas, clipped * deltas).mean()
-    assert (ratio != clipped).any() and (ratio == clipped).any()
-    gap = gradient_of(ours, leaf) - gradient_of(theirs, leaf)
-    assert (ours - theirs).abs() < TOLERANCE and gap.abs().max() < TOLERANCE

@@ -6,22 +6,10 @@ place of the course's loop. `--task` and the settings are those of `train`.
 
     python -m grpo_course.text.trl --config sums
     torchrun --nproc_per_node 2 -m grpo_course.text.trl --config sums
-    accelerate launch --config_file grpo_course/text/fsdp.yaml \
-        -m grpo_course.text.trl --config gpu
 
-`accelerate launch --cpu --num_processes 2` starts one process: read the line that says
-how many there are. vLLM writes the responses with these flags of TRL's, handed on:
-
-    --trl '{"use_vllm": true, "vllm_mode": "colocate",
-            "vllm_gpu_memory_utilization": 0.3}'
-    --trl '{"use_vllm": true, "vllm_mode": "server", "vllm_server_port": 8000}'
-
-The second needs `trl vllm-serve --model NAME` on a GPU of its own. Run and tested: one
-process and two on CPUs (gloo). Not run: GPUs, vLLM, and FSDP, whose settings accelerate
-passes over on CPUs. Left out: verl's command, and going on with a stopped run, which
-starts anew here (no --resume). `--print-trl-config` prints the same as a script of
-TRL's, for you to go on with. That the losses are the same is a matter of the tests,
-which call TRL's and verl's own code.
+TRAINING.md has the rest: FSDP, vLLM, a script of TRL's. Left out: verl's command, and
+going on with a stopped run, which starts anew here (no --resume). That the losses are
+the same is a matter of the tests, which call TRL's own code.
 """
 
 import os
@@ -52,7 +40,7 @@ from grpo_course.text.cli import (
     with_flags,
 )
 from grpo_course.text.config import json_object
-from grpo_course.text.errors import FOR_LORA, require_extra, require_installed
+from grpo_course.text.errors import FOR_LORA, require_extra
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import find_device, load_tokenizer, save_model
@@ -146,15 +134,17 @@ LOSS_TYPES = {  # (loss_mode, aggregation): the loss and its mean are one name i
     ("sapo", "sequence_mean"): "sapo",
 }
 ESTIMATORS = ("k3", "corrected_k3")
-LACKS = {"kl_place": "loss", "kl_target": None, "num_resamples": 0, "stop_kl": None}
+LACKS = {
+    "kl_place": "loss",
+    "kl_target": None,
+    "num_resamples": 0,
+    "stop_kl": None,
+    "minibatch_size": None,  # counts responses; TRL's steps_per_generation counts parts
+}
 
 
 def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
-    """The keyword arguments of TRL's GRPOConfig that say the same. Needs no TRL.
-
-    Raises ValueError for a setting that TRL's GRPOTrainer does not have, or would
-    take in another way.
-    """
+    """The keyword arguments of TRL's GRPOConfig that say the same. Needs no TRL."""
     refuse_what_trl_lacks(config)
     cispo = config.loss_mode == "cispo"
     high = config.epsilon if config.epsilon_high is None else config.epsilon_high
@@ -191,11 +181,6 @@ def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
 
 def refuse_what_trl_lacks(config: TrainConfig) -> None:
     """Raises ValueError for the first setting that TRL has nothing like."""
-    if not config.num_epochs:
-        raise ValueError(
-            "num_epochs=0, but TRL takes a step even with max_steps=0. Choose 1 or "
-            "more there."
-        )
     if config.deltas_mode not in SCALES:
         raise unknown_name("deltas_mode", config.deltas_mode, SCALES)
     pair = (config.loss_mode, config.aggregation)
@@ -222,13 +207,6 @@ def refuse_what_trl_lacks(config: TrainConfig) -> None:
                 f"TRL's GRPOTrainer has nothing like {ours}={value!r}. Use "
                 f"{ours}={off!r} there."
             )
-    if config.minibatch_size is not None:
-        raise ValueError(
-            f"minibatch_size={config.minibatch_size} counts responses; TRL cuts a "
-            "rollout into steps_per_generation parts. Set TRL's steps_per_generation, "
-            "per_device_train_batch_size and max_steps yourself, and "
-            "minibatch_size=None here."
-        )
 
 
 def to_trl_config(config: TrainConfig, **trl_only: Any) -> Any:
@@ -236,8 +214,7 @@ def to_trl_config(config: TrainConfig, **trl_only: Any) -> Any:
 
     `trl_only` are TRL's own arguments: output_dir, learning_rate, batch sizes, ...
     They win over what is translated. A sampler_cap needs use_vllm=True there: TRL
-    corrects for no other sampler. Raises MissingExtra where TRL is not installed,
-    ValueError as `to_trl_arguments` does.
+    corrects for no other sampler.
     """
     arguments = to_trl_arguments(config) | trl_only
     return require_trl().GRPOConfig(**arguments)
@@ -519,8 +496,6 @@ def script_of(config: GRPOConfig, out: Path, **trl_only: Any) -> str:
     """A program that trains as the config says, with TRL's trainer. Needs no TRL.
 
     `trl_only` are TRL's own arguments, as of `to_trl_config`.
-    Raises ValueError for a tiny model from nothing, which lies in no folder, for a task
-    with a tool, which is more than a page, and as `trl_settings`.
     """
     if config.model is None:
         raise ValueError(
@@ -557,18 +532,12 @@ def script_of(config: GRPOConfig, out: Path, **trl_only: Any) -> str:
     )
 
 
-PACKAGES = {"use_vllm": "vllm", "use_liger_kernel": "liger-kernel"}
-
-
 def own_arguments(text: str) -> dict[str, Any]:
     """TRL's own arguments. Raises ValueError for what is no JSON object of them."""
     values = json_object(text, f"--trl {text[:60]!r}")
     known = [field.name for field in fields(require_trl().GRPOConfig)]
     if unknown := [name for name in values if name not in known]:
         raise ValueError(f"--trl: {unknown_setting(unknown[0], known)}")
-    # TRL itself asks for these when all models are loaded.
-    needed = [package for name, package in PACKAGES.items() if values.get(name)]
-    require_installed(needed, f"--trl asks for {', '.join(needed)}")
     return values
 
 
