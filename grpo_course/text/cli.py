@@ -56,7 +56,7 @@ from grpo_course.text.run_folder import (
     require_no_run,
     saved_config,
 )
-from grpo_course.text.tasks import TextTask, find_task
+from grpo_course.text.tasks import find_task
 from grpo_course.text.trackers import LOGGERS, NO_LOGGER, require_logger
 
 
@@ -162,14 +162,10 @@ def parse(kind: type, default: Any, flags: list[str], prog: str, **more: Any) ->
 def print_settings(config: GRPOConfig, prog: str) -> None:
     """Every setting with its help: those of the task, then those of the run."""
     config = spelled_out(config)
-    plain = replace(config, task_settings={})
-    kinds: dict[type, TextTask | GRPOConfig] = {
-        find_task(config.task): make_task(config),
-        GRPOConfig: plain,
-    }
-    for kind, default in kinds.items():
-        with suppress(SystemExit):
-            parse(kind, default, ["--help"], prog)
+    with suppress(SystemExit):
+        parse(find_task(config.task), make_task(config), ["--help"], prog)
+    with suppress(SystemExit):
+        parse(GRPOConfig, replace(config, task_settings={}), ["--help"], prog)
 
 
 # train
@@ -229,10 +225,7 @@ def train(arguments: list[str]) -> int:
 
 
 def require_same_settings(out: Path, saved: GRPOConfig, config: GRPOConfig) -> None:
-    """Check that a run goes on as it began, but for the machine.
-
-    On another one it takes the device and the cores that are there.
-    """
+    """Check that a run goes on as it began, but for the machine."""
     if changes := differences(here(saved, config), config):
         from grpo_course.text.commands import with_other_settings
 

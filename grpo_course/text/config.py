@@ -1,8 +1,7 @@
 """All settings of a run on a text task, and their JSON.
 
-Read from top to bottom: the settings; files of them, and a task's presets; the task
-that they name. Left out: what is made from them (`training`). Nothing here loads
-transformers, so a mistake in a setting is found at once.
+Left out: what is made from them (`training`). Nothing here loads transformers, so a
+mistake in a setting is found at once.
 """
 
 import json
@@ -192,10 +191,7 @@ def from_values(values: Mapping[str, Any]) -> GRPOConfig:
 
 
 def presets_of(task: str) -> dict[str, GRPOConfig]:
-    """A task's settings of whole runs by name; "default" where it has none of its own.
-
-    A task of a learner's own is known by the name that it is asked for.
-    """
+    """A task's settings of whole runs by name; "default" where it has none."""
     presets = find_task(task).presets or {DEFAULT: {}}
     return {
         name: GRPOConfig(**dict(preset) | {"task": task})

@@ -154,10 +154,8 @@ def bootstrap_interval(
 ) -> tuple[float, float]:
     """Where the mean over problems may lie, had other problems been drawn.
 
-    [problem] in. Problems are drawn anew, with replacement, `num_draws` times; the
-    interval holds the middle `level` of the means (Efron 1979).
-
-    `groups` names the group of each problem: whole groups are drawn, since problems
+    [problem] in. Problems are drawn anew, with replacement; the interval holds the
+    middle `level` of the means (Efron 1979). Whole groups are drawn, since problems
     that are right or wrong together are fewer than they look (Davison & Hinkley 1997,
     section 3.8). None: each problem for itself.
     """

@@ -209,9 +209,8 @@ def unpacked(model: Model, folder: Path) -> Path | None:
 def convert(where: str, kind: dict[str, str], dtype: str, folder: Path) -> None:
     """Write model and tokenizer into a folder, without a word of 4 bits.
 
-    What transformers reads out of a GGUF file it does not save as it is. Both models
-    read and write with one table of tokens. Where a file has two, rounded apart, that
-    of the output is taken for both.
+    Both models read and write with one table of tokens. Where a file has two, rounded
+    apart, that of the output is taken for both.
     """
     import torch
     from transformers import AutoModelForCausalLM, AutoTokenizer

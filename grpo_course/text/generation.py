@@ -108,8 +108,7 @@ def write_by_model(
 ) -> None:
     """The slow road: `generate` of transformers, which takes the token we chose.
 
-    Its own settings are put aside meanwhile: a repetition penalty that somebody saved
-    with the model would change what is sampled from, and not what is scored.
+    Its own settings, such as a repetition penalty, are put aside meanwhile.
     """
 
     def only_ours(texts: Tensor, logits: Tensor) -> Tensor:
@@ -136,8 +135,7 @@ def write_by_model(
 def cast_once(model: PreTrainedModel, dtype: torch.dtype | None) -> Iterator[None]:
     """Linear layers hold their weights in the dtype that autocast multiplies them in.
 
-    Without gradients autocast remembers no weight that it cast, so each token would
-    cast all of them anew. The numbers are the same. None: nothing is cast.
+    Without gradients, each token would cast all of them anew. The numbers are the same.
     """
     every = [] if dtype is None or is_compiled(model) else model.modules()
     layers = [each for each in every if type(each) is nn.Linear]

@@ -119,13 +119,13 @@ def load_gsm8k(split: str, path: str | Path | None = None) -> list[WordProblem]:
     problems = []
     for number, row in _rows(split, Path(path) if path else None):
         fields = row if isinstance(row, dict) else {}
-        question, answer = fields.get("question"), fields.get("answer")
-        _, mark, final = str(answer).rpartition("####")
+        question, answer = fields.get("question"), str(fields.get("answer"))
+        _, mark, final = answer.rpartition("####")
         if not isinstance(question, str) or not mark or read_number(final) is None:
             raise ValueError(
                 f'Row {number} needs the texts "question" and "answer", and at the end '
                 f"of the answer #### and a number. It is {str(row)[:80]}...; the "
-                f"answer ends with {str(answer)[-40:]!r}."
+                f"answer ends with {answer[-40:]!r}."
             )
         problems.append(WordProblem(question, final.strip(), answer))
     if not problems:
@@ -182,8 +182,7 @@ def _rows(split: str, path: Path | None) -> Iterator[tuple[int, Any]]:
 # Settings of whole runs, where they differ from GRPOConfig's.
 
 # A tiny model from nothing, on generated problems. One demonstration in four has a
-# slip, and six in ten lack a tag. So the warm start knows its sums, but loosely, and
-# the format, but not as a habit.
+# slip, and six in ten lack a tag: so the warm start leaves something to learn.
 LAPTOP: dict[str, Any] = {
     "task_settings": {"slips": 0.25, "forms": (4, 2, 3, 1)},
     "num_problems": 8192,
@@ -233,9 +232,8 @@ PRESETS = {
     "sums": LAPTOP,
     "gpu": GPU,
     # Pramodith B. 2025, "The One Big Beautiful Blog on GRPO": 200 updates, each from
-    # four prompts that were read one at a time. Its format reward is 0.5 at most. The
-    # rest is as GPU, and the loss as published. All weights learn: that needs 38 GB.
-    # With lora_rank=16 it is 11 GB, so that 24 hold it, and 16 as well.
+    # four prompts that were read one at a time, with the loss as published. All weights
+    # learn: that needs 38 GB. With lora_rank=16 it is 11 GB.
     "gpu-smollm2": GPU
     | PUBLISHED
     | {
@@ -254,8 +252,7 @@ PRESETS = {
     "gpu-16gb": GPU | {"micro_batch_size": 1},
     # A free Colab T4 has 15 GB, is slow, and multiplies bfloat16 no faster than
     # float32. So an adapter learns (LoRA), at ten times the rate, from fewer and
-    # shorter responses, in a run that ends before the session does. Nobody has timed
-    # it.
+    # shorter responses, in a shorter run. Nobody has timed it.
     "colab-t4": GPU
     | {
         "lora_rank": 16,

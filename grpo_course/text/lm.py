@@ -5,8 +5,6 @@ the loop. It tries out on a few tokens whether the model may read a prompt once 
 responses (read_once.py). A model that is of another kind takes the slow road, and one
 printed line says so. Where that road is wrong, too, the model is refused. At the end:
 the probe that compares sampler and scorer.
-
-Left out: beam search; several devices.
 """
 
 import copy

@@ -1,11 +1,8 @@
 """How much memory a run needs, before anything is loaded. Simple arithmetic, in bytes.
 
-First the shape of a model, which decides it all; then `estimate`, for a run of this
-course on one device in float32. Left out: a trainer at scale, which holds more copies.
-
 Parameters are counted exactly. What the forward pass keeps is a rule that was fitted to
 Qwen2, Llama and GPT-2 layers with attention that keeps no scores; take it as good to
-about a quarter.
+about a quarter. Left out: a trainer at scale, which holds more copies.
 """
 
 import os

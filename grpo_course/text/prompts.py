@@ -167,8 +167,7 @@ def decode_responses(
     """The texts of the responses, without what stands after their end.
 
     One list for each prompt. Padding, ends and what the template writes are left out;
-    other tokens stay, special or not: a tag may be one. A response to a prompt that
-    ends in an opened tag begins with that tag, unless it writes it once more.
+    other tokens stay, special or not: a tag may be one.
     """
     begun, end = opened_tags(tokenizer), turn_end(tokenizer)
     written = tokenizer(prompt_text(tokenizer, "?", None), add_special_tokens=False)

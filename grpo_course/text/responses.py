@@ -52,10 +52,7 @@ def chat_messages(question: str, opening: Opening = None) -> list[dict]:
 
 
 def conversation_text(question: str, response: str, opening: Opening = None) -> str:
-    """A whole conversation as a tiny tokenizer should learn it: words, roles and tags.
-
-    A tokenizer that never saw the roles spends a token on each of their letters.
-    """
+    """A conversation as a tiny tokenizer should learn it: words, roles and tags."""
     messages = chat_messages(question, opening)
     messages += [{"role": "assistant", "content": response}]
     return "".join(f"{m['role']}\n{m['content']}\n" for m in messages)

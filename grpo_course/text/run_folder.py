@@ -1,7 +1,6 @@
 """What lies in the folder of a run: its settings, its journals, its checkpoints.
 
-Enough for a command to see what there is, and to refuse what does not fit, before a
-model is loaded. Left out: what goes on in it (`runs`).
+Enough to refuse what does not fit before a model is loaded.
 """
 
 import json

@@ -6,11 +6,10 @@
     checkpoints/000050/  the model, as `from_pretrained` reads it, and training.pt: all
                          else that the next epoch depends on
 
-Every run, a new one too, goes on from a checkpoint on the disk. A checkpoint is written
-under another name and renamed, which a file system does in one step, so it is there
-whole or not at all. It notes how long the two journals are: what came later is cut off
-when the run is resumed, and written again, on the same machine the same to the last
-bit.
+Every run, a new one too, goes on from a checkpoint on the disk. It is written under
+another name and renamed, so it is there whole or not at all. It notes how long the two
+journals are: what came later is cut off when the run is resumed, and written again, on
+the same machine the same to the last bit.
 
 Left out: several machines, saving in the background, repair. A damaged checkpoint is
 named; once it is removed, the run goes on from the one before.

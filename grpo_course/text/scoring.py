@@ -39,9 +39,8 @@ class Prefix:
         mask = self.real.long() if self.padded else None  # None is faster
         # [rows dim], of the last token read
         self.hidden = self.read(prompts, mask, (place - 1).clamp(min=0))[:, -1]
-        # One token's mask, bool [rows 1 1 pos], may be made for it. transformers would
-        # make the same one from the padding, which takes it longer than a small model
-        # takes to read the token. It is the same if no window moves along.
+        # Where no window moves along, one token's mask, bool [rows 1 1 pos], is made
+        # here: transformers takes longer than a small model takes to read the token.
         config = text_config(model)
         windows = [getattr(config, f, None) for f in ("sliding_window", "layer_types")]
         plain = windows[0] is None and {*(windows[1] or ())} <= {"full_attention"}
@@ -159,10 +158,9 @@ def response_log_probs(
     """Log-probability of each token of each response, in float32. [batch trial pos]
 
     int [batch pos] padded on the left and int [batch trial pos] in. Tokens outside
-    `mask` score 0, and what lies behind the longest response is not read at all.
-    Each different prompt is read once. Where the vocabulary is large, at most
-    `most_logits` logits are held at a time: they are made again in the backward pass.
-    Without `read_once` the model's own forward pass reads each text, on any model.
+    `mask` score 0, and what lies behind the longest response is not read at all. At
+    most `most_logits` logits are held at a time. Without `read_once` the model's own
+    forward pass reads each text, on any model.
     """
     require_axes("responses", responses, "batch trial pos")
     require_room(model, prompts, responses.shape[-1])
@@ -193,8 +191,8 @@ def chunked_log_probs(
 ) -> Tensor:
     """The score of each token from the state before it. [rows dim] -> [rows]
 
-    A chunk's logits are forgotten after the forward pass and made again in the
-    backward pass (checkpointing: Chen et al. 2016, arXiv 1604.06174).
+    A chunk's logits are made again in the backward pass (checkpointing: Chen et al.
+    2016, arXiv 1604.06174).
     """
 
     def scores(hidden: Tensor, tokens: Tensor) -> Tensor:

@@ -7,9 +7,8 @@ python3 -m grpo_course fetch                                # 93 MB, into a fold
 python3 -m grpo_course train --task smollm2 --out runs/smollm2
 python3 -m grpo_course evaluate --model runs/smollm2
 
-Left out: the `<think>` and `<answer>` tags of the other tasks. A model of this size
-hardly ever writes them, and where no response earns anything there is nothing to learn.
-Two worked examples in the prompt show it a form that it does hit.
+Left out: the `<think>` and `<answer>` tags of the other tasks, which a model of this
+size hardly ever writes. Two worked examples show it a form that it does hit.
 """
 
 import random

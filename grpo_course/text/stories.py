@@ -200,12 +200,10 @@ def make_problems(
 ) -> list[WordProblem]:
     """`count` problems of one split; the same arguments give the same problems.
 
-    The splits differ from "train" in one thing each:
-    "validation" and "unseen_problems": operations and operands that no training
-    problem has (a single fact may recur). Choose settings on the first, report the
-    second. "unseen_phrasings": training problems, told in sentences that training
-    never has. "unseen_facts": each problem needs a fact, a single step such as 7-5,
-    that no training problem needs in any step.
+    The splits differ from "train" in one thing each. "validation" and
+    "unseen_problems": operations and operands that no training problem has.
+    "unseen_phrasings": training problems, told in sentences that training never has.
+    "unseen_facts": each problem needs a single step, as 7-5, that none of those needs.
 
     `operands` is the smallest and largest number in a question, `operations` holds
     some of + - *, and `steps` the numbers of operations to draw from: (1, 2, 2) makes

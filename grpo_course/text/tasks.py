@@ -67,16 +67,14 @@ class TextTask(ABC, Generic[Asked]):
     `solution`, and what a subclass of Problem adds. Each is a list with one entry for
     each completion; a list of as many floats comes back. A reward takes those that it
     needs and leaves the rest: def accuracy(completions, answer, **kwargs). Completions
-    are texts here and chats under TRL: `completion_texts` makes texts of both. TRL
-    leaves out a field that its table cannot hold as it is.
+    are texts here and chats under TRL: `completion_texts` makes texts of both.
     """
 
     # name: (function, weight). The first says whether a response is right: it is the
     # accuracy. A weight of 0 measures only. Where texts differ that mean the same, 72
     # and 72.0, its attribute `meaning` is a function from an answer's text to what it
-    # says, None for nothing: a vote counts that, and so does a problem asked twice. The
-    # text is what stands between the answer's tags, or the whole response in a task
-    # whose gold responses have none.
+    # says, None for nothing. The text is what stands between the answer's tags, or the
+    # whole response in a task whose gold responses have none.
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
@@ -132,11 +130,7 @@ class TextTask(ABC, Generic[Asked]):
 
 
 def split_of(text: str) -> str:
-    """Which split a text belongs to, in every process: "train" for eight in ten.
-
-    A task that asks a problem only in the split of its text, or of the part of it that
-    makes it another problem, has splits that share none.
-    """
+    """Which split a text belongs to, in every process: "train" for eight in ten."""
     return ("test", "validation", *["train"] * 8)[crc32(text.encode()) % 10]
 
 

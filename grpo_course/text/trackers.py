@@ -1,8 +1,7 @@
 """Metrics to a logger that people know, beside the run's own file.
 
-The loggers are those of `accelerate`, by their names there; nothing of them is imported
-until one is asked for. The run's own metrics.jsonl stays the record, and what a run
-does is the same with a logger and without.
+The loggers are those of `accelerate`. The run's own metrics.jsonl stays the record, and
+what a run does is the same with a logger and without.
 """
 
 import json

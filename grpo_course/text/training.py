@@ -1,9 +1,8 @@
 """A run on a text task, made from its settings in memory.
 
-Read from top to bottom: the task's problems, the model and the policy; a tiny model's
-warm start by imitation; GRPO with a probe on held-out problems. Left out: the settings
-(`config`), how a run is kept on the disk (`runs`), the loop itself (`loop`), how
-answers are measured (`evaluation`).
+The task's problems, the model and the policy; a tiny model's warm start by imitation;
+GRPO with a probe on held-out problems. Left out: the settings (`config`), how a run is
+kept on the disk (`runs`), how answers are measured (`evaluation`).
 """
 
 import random
@@ -310,8 +309,7 @@ def warm_start(
             f"{max(len(problems), 1)}."
         )
     # AdamW (Loshchilov & Hutter 2019, arXiv 1711.05101) that remembers squares of
-    # gradients for about 20 steps, not 1000: the run is short, and gradients shrink
-    # fast in it.
+    # gradients for about 20 steps, not 1000: the run is short.
     optimizer = AdamW(
         policy.model.parameters(),
         lr=config.warm_start_learning_rate,
@@ -411,8 +409,7 @@ def imitate_right(
 ) -> list[float]:
     """Train the policy on its own right answers, sampled once; the loss of each step.
 
-    Of `config`, num_responses is the number of samples a problem, and what begins with
-    warm_start says how to train.
+    Of `config`, num_responses is the number of samples a problem.
     """
     right = sample_right(policy, environment, config.num_responses, config.seed)
     solved = [p for p in environment.problems if p.question in right]

@@ -169,9 +169,8 @@ def to_trl_arguments(config: TrainConfig) -> dict[str, Any]:
     }
     if config.max_length is not None:
         arguments["max_completion_length"] = config.max_length
-    # TRL corrects for vLLM only, and by default: at the level of responses, each
-    # multiplied by its ratio, or by 0 above 3 (sequence_mask). Without a cap, as it
-    # likes to: here the sampler is the policy itself, but vLLM never is.
+    # TRL corrects for vLLM only, and by default. Without a cap, as it likes to: here
+    # the sampler is the policy itself, but vLLM never is.
     if config.sampler_cap is not None:
         arguments["vllm_importance_sampling_correction"] = True
         arguments["vllm_importance_sampling_mode"] = "token_truncate"
