@@ -126,11 +126,16 @@ def test_what_is_said_of_an_answer(judge, name, answer, words):
     assert (returned is answer) == right
 
 
+def hints(solution, *cases, **more):
+    """What is said of a wrong answer to an exercise: hint(answer)."""
+    task = Exercise("99.1", solution, cases=list(cases), **more)
+    return lambda answer: diagnose(task, answer).hint
+
+
 def test_a_gradient_that_leaks_is_named():
-    ratio = Exercise("99.1", lambda x, old: (x - old.detach()).exp(), gradient="x old")
-    ratio.cases = [case("one", x=torch.zeros(2, 3), old=torch.zeros(2, 3))]
-    problem = diagnose(ratio, lambda x, old: (x - old).exp())
-    assert "flows into `old`, where none may" in problem.hint
+    one = case("one", x=torch.zeros(2, 3), old=torch.zeros(2, 3))
+    hint = hints(lambda x, old: (x - old.detach()).exp(), one, gradient="x old")
+    assert "flows into `old`, where none may" in hint(lambda x, old: (x - old).exp())
 
 
 def test_a_verdict_shows_what_was_given_what_came_out_and_what_is_expected():
@@ -255,11 +260,7 @@ def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
         """float [batch pos], float [batch pos], number -> float [batch]"""
         return scale * (new - old).abs().clamp(0.1, 2.0).mean(dim=-1)
 
-    def hint(answer):
-        return diagnose(task, answer).hint
-
-    task = Exercise("99.5", mean_gap)
-    task.cases = [
+    cases = [
         case(f"a scale of {scale}", new=new, old=torch.zeros(shape), scale=scale)
         for scale, shape, new in (
             (0.5, (2, 3), [[1.0, -2.0, 3.0], [0.5, 0.0, 1.0]]),
@@ -267,6 +268,7 @@ def test_slips_that_are_made_everywhere_are_found_in_any_exercise():
             (3.0, (2, 2), [[1.0, 2.5], [-0.5, 0.25]]),
         )
     ]
+    hint = hints(mean_gap, *cases)
 
     def size(new, old):
         return (new - old).abs().clamp(0.1, 2)
@@ -294,15 +296,11 @@ def test_a_sum_for_a_mean_is_found_by_the_length_of_an_axis():
         """float [batch pos] -> float []"""
         return 1 - gap.square().mean()
 
-    task = Exercise("99.6", penalty)
-    task.cases = [
+    hint = hints(
+        penalty,
         case("short", gap=[[1.0, 2.0], [0.5, 3.0], [1.5, 0.0]]),
         case("long", gap=[[1.0, 0.5, -1.0, 2.0], [0.0, 1.0, 2.0, -2.0]]),
-    ]
-
-    def hint(answer):
-        return diagnose(task, answer).hint
-
+    )
     summed = "You sum over pos where a mean is asked for."
     assert hint(lambda gap: (1 - gap.square()).sum(-1).mean()) == summed
     fewer = "You average over batch where a sum is asked for."
@@ -351,15 +349,11 @@ def test_a_plain_number_and_what_is_true_everywhere_are_named():
         """float [pos], number -> bool [pos]"""
         return values > bound
 
-    task = Exercise("99.8", above)
-    task.cases = [
+    hint = hints(
+        above,
         case("one", values=[1.0, 3.0], bound=2.0),
         case("two", values=[0.5, 2.0, 1.0], bound=1.5),
-    ]
-
-    def hint(answer):
-        return diagnose(task, answer).hint
-
+    )
     assert hint(lambda v, b: v > b.clone()).startswith("This is a plain number here")
     assert hint(lambda v, b: v == v) == "Your result is True everywhere."
 

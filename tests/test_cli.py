@@ -13,6 +13,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 import torch
@@ -298,34 +299,21 @@ def test_metrics_go_to_a_logger_and_the_run_is_the_same(
     folder, outcome, call, monkeypatch
 ):
     tracking = pytest.importorskip("accelerate.tracking")
-    told, ended = [], []
-
-    class Noted:
-        requires_logging_directory = False
-
-        def __init__(self, project, name):
-            assert (project, name) == ("grpo-course", "logged")
-
-        def start(self):
-            pass
-
-        def store_init_configuration(self, values):
-            assert values["num_epochs"] == 2 and values["model"] == "null"
-
-        def log(self, values, step):
-            told.append((step, values))
-
-        def finish(self):
-            ended.append(True)
-
-    monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "wandb", Noted)
+    kind = MagicMock(requires_logging_directory=False)
+    tracker = kind.return_value
+    monkeypatch.setitem(tracking.LOGGER_TYPE_TO_CLASS, "wandb", kind)
     few = [*SMALL, "--num-epochs", 2, "--out"]
     assert call(train, *few, "alone")[0] == 0
     status, _, error = call(train, *few, "logged", "--report-to", "wandb")
     assert status == 1 and "pip install" in error and "wandb" in error
     monkeypatch.setattr(install, "lacking", lambda needed: [])
     status, _, error = call(train, *few, "logged", "--report-to", "wandb")
-    assert status == 0 and ended == [True], error
+    assert status == 0, error
+    kind.assert_called_once_with("grpo-course", name="logged")
+    (values,) = tracker.store_init_configuration.call_args.args
+    assert values["num_epochs"] == 2 and values["model"] == "null"
+    tracker.finish.assert_called_once()
+    told = [(each.kwargs["step"], each.args[0]) for each in tracker.log.mock_calls]
     assert outcome(folder / "logged") == outcome(folder / "alone")
     lines = read_lines(folder / "logged" / METRICS)
     assert [step for step, _ in told] == [line["epoch"] for line in lines] == [0, 1, 2]

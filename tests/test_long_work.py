@@ -46,11 +46,8 @@ def test_a_terminal_shows_movement_and_time_left_inside_an_epoch(monkeypatch, cl
     inside = [each for each in states if "sampling 64 responses" in each]
     assert len(inside) >= 40 and "20/40 [01:40<01:40" in " ".join(inside)
     assert any("GRPO: 100%" in each for each in states)
-
-
-def test_what_is_short_has_no_bar_of_its_own(monkeypatch, clock):
     monkeypatch.setattr("sys.stderr", Terminal())
-    work(clock, seconds=0.01)
+    work(clock, seconds=0.01)  # what is short has no bar of its own
     told = long_work.sys.stderr.getvalue()
     assert "sampling" not in told and "4/4" in told
 

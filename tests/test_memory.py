@@ -8,7 +8,6 @@ from transformers import DynamicCache, LlamaConfig, Qwen2Config
 from grpo_course.loop import Batch, Rollout, Trainer, split
 from grpo_course.sampling import Sampler
 from grpo_course.text import memory
-from grpo_course.text.gsm8k import demonstration
 from grpo_course.text.memory import (
     activation_bytes,
     cache_bytes,
@@ -19,7 +18,6 @@ from grpo_course.text.memory import (
     sizes_of,
 )
 from grpo_course.text.scoring import response_log_probs
-from grpo_course.text.stories import make_problems
 from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import GRPOConfig, presets_of
 
@@ -27,9 +25,7 @@ ROWS, POS = 3, 40
 
 
 @pytest.fixture(scope="module", params=MODELS)
-def made(request):
-    problems = make_problems("train", 100, seed=0)
-    tokenizer = make_tokenizer(f"{p.question}\n{demonstration(p)}" for p in problems)
+def made(request, tokenizer):
     return make_tiny_model(tokenizer, request.param, hidden_size=64, num_layers=3)
 
 

@@ -10,11 +10,11 @@ import os
 import re
 import sys
 from dataclasses import dataclass, replace
-from types import SimpleNamespace
 
 import numpy
 import pytest
 import torch
+from pandas import Series
 from tokenizers import (
     Tokenizer,
     decoders,
@@ -521,21 +521,12 @@ def test_a_start_is_sought_from_which_groups_are_mixed(
 ):
     """Below `least` steps all is wrong, from `most` on all is right."""
 
-    class Looked:
-        def prompts(self, epoch):
-            return None
+    def looked(run, problems, count):
+        right, wrong = run.warm_start_steps >= most, run.warm_start_steps < least
+        look = {"accuracy": right, "tied_right": right, "tied_wrong": wrong}
+        return Series(look | {"mixed": not (right or wrong)}, dtype=float)
 
-        def reward(self, steps):
-            right, wrong = float(steps >= most), float(steps < least)
-            self.latest = {"accuracy": right, "tied_right": right, "tied_wrong": wrong}
-            return torch.tensor([[1 - wrong, right]])
-
-    policy = lambda run, model, tokenizer: SimpleNamespace(  # noqa: E731
-        sample=lambda prompts, count: run.warm_start_steps
-    )
-    monkeypatch.setattr(task_check, "make_start", lambda run, problems: (None, None))
-    monkeypatch.setattr(task_check, "make_policy", policy)
-    monkeypatch.setattr(task_check, "make_environment", lambda *_: Looked())
+    monkeypatch.setattr(task_check, "look_at_start", looked)
     config = replace(presets_of("reverse")["words"], warm_start_steps=first)
     assert task_check.check_start(replace(config, num_problems=8)) == found
     said = capsys.readouterr().out
@@ -831,7 +822,9 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
         assert row == bare("3+4?\n\n").input_ids[:-1]
         assert row.count(tokenizer.bos_token_id) == 1
     bare.chat_template = CHAT_TEMPLATE
-    assert bare.bos_token_id not in encode_prompts(bare, ["3+4?"])
+    adds_none = chatty("", bos_token="<s>")  # though it has one
+    for tokenizer in (bare, adds_none):
+        assert tokenizer.bos_token_id not in encode_prompts(tokenizer, ["3+4?"])
 
 
 def test_a_prompt_is_the_same_on_any_day():

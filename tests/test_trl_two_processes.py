@@ -24,26 +24,9 @@ trl = pytest.importorskip("trl", reason="TRL is the optional extra `scale`")
 pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).resolve().parents[1]
-SMALL = {
-    "base": "default",
-    "num_epochs": 2,
-    "num_prompts": 4,
-    "num_responses": 4,
-    "num_problems": 40,
-    "task_settings": {"operands": [1, 4], "operations": "+", "steps": [1]},
-    "max_new_tokens": 8,
-    "hidden_size": 32,
-    "num_layers": 1,
-    "num_heads": 2,
-    "vocab_size": 300,
-    "warm_start_steps": 5,
-    "warm_start_batch_size": 8,
-    "learning_rate": 3e-3,
-    "warmup_epochs": 0,
-    "eval_problems": 4,
-    "eval_samples": 2,
-    "device": "cpu",
-}
+EASY = {"operands": [1, 4], "operations": "+", "steps": [1]}
+CHANGES = {"num_epochs": 2, "num_prompts": 4, "task_settings": EASY, "hidden_size": 32}
+CHANGES |= {"warmup_epochs": 0, "eval_problems": 4, "eval_samples": 2}
 # A task of a learner's own, which also pays for length, so that groups differ.
 OWN = """
 from grpo_course.text.reverse import Reverse, accuracy, settings
@@ -90,11 +73,11 @@ class Fixed(trl.GRPOTrainer):
         return [made[tuple(prompt)].pop(0) for prompt in prompt_ids], None
 
 
-def gradients(start, out, world_size, rank):
+def gradients(small, start, out, world_size, rank):
     """What one step moves, and the prompts that this process saw, for each loss."""
     found = {}
     for name, knobs in LOSSES.items():
-        config = from_values(SMALL | {"kl_penalty": 0.0} | knobs)
+        config = from_values(small | {"kl_penalty": 0.0} | knobs)
         told = bridge.trl_settings(config, out, world_size) | PLAIN | QUIET
         args = bridge.to_trl_config(config, **told)
         with patch.object(trl, "GRPOTrainer", Fixed):
@@ -128,16 +111,19 @@ def python(*arguments):
 @pytest.fixture(scope="module")
 def both(tmp_path_factory):
     """One process, this one, and two others. -> gradients of each, output, folder"""
-    out = tmp_path_factory.mktemp("two")
+    from tests.conftest import SMALL
+
+    small, out = SMALL | CHANGES, tmp_path_factory.mktemp("two")
     start, config = out / "model", out / "config.json"
     problems = make_problems("train", 40, seed=0)
-    save_model(*make_model(from_values(SMALL), problems), start)
+    save_model(*make_model(from_values(small), problems), start)
     (out / "my_task.py").write_text(OWN)
+    (out / "small.json").write_text(json.dumps(small))
     task = {"task": f"{out / 'my_task.py'}:Mine", "task_settings": {"longest": 4}}
-    config.write_text(json.dumps(SMALL | task))
+    config.write_text(json.dumps(small | task))
     two = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     printed = python(*two, __file__, start, config, out)
-    one = gradients(start, out, 1, 0)
+    one = gradients(small, start, out, 1, 0)
     ranks = [torch.load(out / f"gradients_2_{rank}.pt") for rank in range(2)]
     return one, ranks, printed, out / "run"
 
@@ -177,6 +163,7 @@ def test_the_command_on_two_processes(both):
 
 if __name__ == "__main__":  # in each of two processes
     start, config, out = map(Path, sys.argv[1:])
-    gradients(start, out, int(os.environ["WORLD_SIZE"]), int(os.environ["RANK"]))
+    small, place = json.loads((out / "small.json").read_text()), os.environ
+    gradients(small, start, out, int(place["WORLD_SIZE"]), int(place["RANK"]))
     given = ["--config", config, "--out", out / "run", "--trl", json.dumps(QUIET)]
     bridge.main([*map(str, given)])
