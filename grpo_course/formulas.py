@@ -300,20 +300,14 @@ def cispo_loss(
 SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the paper
 
 
-def sapo_loss(
-    ratio: Tensor,
-    deltas: Tensor,
-    *,
-    temperatures: tuple[float, float] = SAPO_TEMPERATURES,
-    **_,
-) -> Tensor:
+def sapo_loss(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
     """-(4 / tau) sigmoid(tau (r - 1)) delta: a smooth gate in place of the clip.
 
     [... batch trial pos] each -> the same.
     At r = 1 it has the gradient of -r delta, and the less the farther r is from 1.
     tau is larger for negative deltas. SAPO: Gao et al. 2025, arXiv 2511.20347.
     """
-    positive, negative = temperatures
+    positive, negative = SAPO_TEMPERATURES
     tau = torch.where(deltas > 0, positive, negative).to(ratio)
     return -torch.sigmoid(tau * (ratio - 1)) * 4 / tau * deltas
 
@@ -752,7 +746,6 @@ def loss_report(
     **clip,
 ) -> dict[str, Tensor]:
     """What ratio and clip do, as `clip_report`; arguments as `compute_loss`."""
-    require_old_log_probs(old_log_probs, log_probs, mode)
     tokens = token_loss(log_probs, deltas, mode, old_log_probs, mask=mask, **clip)
     return clip_report(tokens)
 

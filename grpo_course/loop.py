@@ -69,7 +69,7 @@ if TYPE_CHECKING:
 # --- Settings
 
 # Of the rule that adapts beta: Ziegler et al. 2019, arXiv 1909.08593, 2.2.
-KL_GAIN = 0.1
+KL_GAIN, LARGEST_KL_ERROR = 0.1, 0.2
 
 
 @settings()
@@ -1114,21 +1114,19 @@ def adapted_beta(
     kl: float | Tensor,
     target: float,
     gain: float = KL_GAIN,
-    largest_error: float = 0.2,
 ) -> float | Tensor:
-    """beta (1 + gain clip(kl / target - 1, -largest_error, largest_error)).
+    """beta (1 + gain clip(kl / target - 1, -0.2, 0.2)).
 
     kl and target in nats; with a kl for each seed, [seed], beta becomes [seed] too. The
-    defaults move beta by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
+    default moves it by at most 2 %: Ziegler et al. 2019, arXiv 1909.08593, 2.2. Where
     a program has a horizon, as verl's controller, gain is the samples of a step over
-    that horizon. Raises ValueError for a kl that is not finite, a gain or a largest
-    error outside (0, 1].
+    that horizon. Raises ValueError for a kl that is not finite, a gain outside (0, 1].
     """
     kl = kl if isinstance(kl, Tensor) else torch.tensor(kl, dtype=torch.float64)
     require_finite("kl", kl)
     as_beta(beta, kl, "beta")  # refuses one below 0
     require_inside("target", target, {"above": 0, "below": float("inf")})
-    for name, value in (("gain", gain), ("largest_error", largest_error)):
-        require_inside(name, value, {"above": 0, "at most": 1}, ", or beta would jump")
-    factor = 1 + gain * (kl / target - 1).clamp(-largest_error, largest_error)
+    require_inside("gain", gain, {"above": 0, "at most": 1}, ", or beta would jump")
+    error = (kl / target - 1).clamp(-LARGEST_KL_ERROR, LARGEST_KL_ERROR)
+    factor = 1 + gain * error
     return beta * (factor if factor.ndim else factor.item())

@@ -761,10 +761,6 @@ REFUSED = {
     # beta
     "a target below": (lambda: adapted_beta(1.0, 0.1, -0.1), "target=-0.1"),
     "no gain": (lambda: adapted_beta(1.0, 0.1, 0.1, 0.0), "gain=0.0.*above 0"),
-    "an error below": (
-        lambda: adapted_beta(1.0, 0.1, 0.1, largest_error=-0.2),
-        "largest_error=-0.2.*above 0 and at most 1",
-    ),
     "a KL of NaN": (lambda: adapted_beta(1.0, math.nan, 0.1), "finite"),
     "a beta below": (lambda: adapted_beta(-1.0, 0.1, 0.1), "beta=-1.0.*0 or more"),
 }

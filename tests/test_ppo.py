@@ -118,6 +118,8 @@ def test_kl_per_token_adds_up_to_the_kl_of_the_response():
         reward_per_token(rewards, ref, mask), log_probs, ref, beta, mask
     )
     assert (found[~mask] == 0).all()
+    together = kl_reward(rewards, log_probs, ref, beta, mask)
+    torch.testing.assert_close(found.sum(-1), together)
     for seed, b in enumerate(beta.tolist()):
         one = kl_reward(rewards[seed], log_probs[seed], ref[seed], b, mask[seed])
         torch.testing.assert_close(found[seed].sum(-1), one)
