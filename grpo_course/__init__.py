@@ -48,7 +48,6 @@ HOMES = {
     "length_reward": "grpo_course.text.grader",
     "to_trl_config": "grpo_course.text.trl",
     "setup": "grpo_course.classroom.setup",
-    "batch_table": "grpo_course.classroom.show",
     "show": "grpo_course.classroom.show",
     "check": "grpo_course.classroom.check",
     "progress": "grpo_course.classroom.check",

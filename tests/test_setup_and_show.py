@@ -7,7 +7,6 @@ import os
 import random
 import sys
 import warnings
-from dataclasses import replace
 from importlib import metadata
 
 import matplotlib
@@ -18,9 +17,8 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from grpo_course.classroom.setup import QUIET, check_environment, setup
-from grpo_course.classroom.show import batch_table, show
+from grpo_course.classroom.show import show
 from grpo_course.formulas import compute_deltas
-from grpo_course.loop import Batch, Rollout
 
 
 @pytest.fixture
@@ -156,34 +154,3 @@ def test_a_figure_is_stored_finer_than_it_is_shown_and_alike_in_another_kernel(
     assert once[4][0].text == "UserWarning: tied\n"
     (empty,) = once[5]  # an empty figure is no error
     assert empty.output_type == "display_data" and "image/png" not in empty.data
-
-
-RESPONSES = torch.tensor([[[1, 2], [0, 1]]])
-SMALL = Batch(
-    Rollout(torch.tensor([[2, 1]]), RESPONSES),
-    rewards=torch.tensor([[1.0, 0.5]]),
-    deltas=torch.tensor([[0.25, -0.25]]),
-    old_log_probs=torch.tensor([[[-1.0, -2.0], [-0.5, -10.0]]]),
-)
-
-
-def test_a_table_of_one_delta_a_response_or_a_token():
-    assert batch_table(SMALL).splitlines() == [
-        "prompt [2, 1]",
-        "  [1, 2]  log-probs  -1.00  -2.00  R  1.00  delta +0.25",
-        "  [0, 1]  log-probs  -0.50 -10.00  R  0.50  delta -0.25",
-    ]
-    batch = replace(SMALL, deltas=torch.tensor([[[0.25, 1.0], [-0.25, 0.0]]]))
-    ends = [line.split("delta ")[1] for line in batch_table(batch).splitlines()[1:]]
-    assert ends == ["+0.25 +1.00", "-0.25 +0.00"]
-
-
-def test_a_table_that_cannot_be_says_why():
-    batch = replace(SMALL, old_log_probs=None)
-    cure = r"log_probs=policy\.log_probs\(batch\.rollout"
-    with pytest.raises(ValueError, match=cure):
-        batch_table(batch)
-    assert batch_table(batch, SMALL.old_log_probs) == batch_table(SMALL)
-    of_seeds = replace(SMALL, rewards=SMALL.rewards[None])  # [seed batch trial]
-    with pytest.raises(ValueError, match="without a seed axis"):
-        batch_table(of_seeds)

@@ -2,7 +2,7 @@
 
 A notebook begins
     setup         seed, threads, printed digits, the style of plots; what is installed
-    show          the package's own source in the notebook, and a batch as text
+    show          the package's own source in the notebook
 
 Exercises
     check         judges an answer and says what is wrong with it

@@ -15,6 +15,8 @@ from grpo_course.classroom.plots import axes_row, plot_bands
 from grpo_course.long_work import watched
 from grpo_course.loop import History
 
+REDRAW_EVERY = 5  # epochs
+
 
 class LiveCurve:
     """A curve that is drawn again as the run goes on; mean and band over the seeds."""
@@ -23,17 +25,16 @@ class LiveCurve:
         self,
         num_epochs: int,
         name: str = "mean_reward",
-        redraw_every: int = 5,
         unit: str = "epoch",
     ):
-        self.num_epochs, self.name, self.redraw_every = num_epochs, name, redraw_every
+        self.num_epochs, self.name = num_epochs, name
         self.unit, self.handle = unit, None
         self.line = None  # of text, below the curve
 
     def __call__(self, history: History) -> None:
         """Redraw every few epochs, and after the last."""
         epoch = history.records[-1]["epoch"] + 1
-        if epoch % self.redraw_every and epoch != self.num_epochs:
+        if epoch % REDRAW_EVERY and epoch != self.num_epochs:
             return
         curve = history.epochs(self.name)
         self.show({self.name: curve.reshape(len(curve), -1)}, epoch)

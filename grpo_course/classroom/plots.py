@@ -372,9 +372,7 @@ def plot_group(
 # Bars: one for each setting, or divided into parts
 
 
-def plot_seeds(
-    values: dict[str, Tensor], xlabel: str, title: str = "", ax: Axes | None = None
-) -> Axes:
+def plot_seeds(values: dict[str, Tensor], xlabel: str, ax: Axes | None = None) -> Axes:
     """One row a setting: a dot for each seed, a bar for the mean. Values are [seed]."""
     ax = ax or axes_row(height=0.7 + 0.36 * len(values))[0]
     for row, value in enumerate(values.values()):
@@ -383,7 +381,7 @@ def plot_seeds(
         ax.plot(value, row + jitter, "o", ms=3.5, color=COLOURS[0], alpha=0.8)
     ax.set_yticks(range(len(values)), list(values))
     ax.invert_yaxis()
-    return finish(ax, xlabel, "", title)
+    return finish(ax, xlabel, "")
 
 
 def plot_counts(counts: dict[str, Tensor], xlabel: str, ylabel: str) -> list[Axes]:
@@ -490,7 +488,6 @@ KINDS = {
     "end": (COLOURS[3], ""),
     "padding": (GROUND, "///"),
 }
-NAMES = {kind: kind for kind in KINDS}
 PAPER, INK = GROUND, "black"
 CELL = 0.46  # inches
 
@@ -524,17 +521,11 @@ def name_row(ax: Axes, y: float, name: str) -> None:
     ax.text(-0.15, y + 0.5, name, ha="right", va="center", color=INK)
 
 
-def key(
-    ax: Axes,
-    y: float,
-    kinds: Sequence[str],
-    left: float = 0,
-    names: dict[str, str] = NAMES,
-) -> None:
+def key(ax: Axes, y: float, kinds: Sequence[str], left: float = 0) -> None:
     """The kinds of tokens with their names, below the picture."""
     for number, kind in enumerate(kinds):
         x = left + 2.9 * number
         fill, hatch = KINDS[kind]
         look: dict[str, Any] = {"facecolor": fill, "hatch": hatch, "edgecolor": FAINT}
         ax.add_patch(Rectangle((x, y + 0.3), 0.4, 0.4, **look))
-        ax.text(x + 0.55, y + 0.5, names[kind], va="center", color=INK)
+        ax.text(x + 0.55, y + 0.5, kind, va="center", color=INK)
