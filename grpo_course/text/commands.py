@@ -62,8 +62,10 @@ def train_in(
     `again` is the command that goes on with it, `report_to` one of `trackers`.
     -> the exit status
     """
-    if not saved:  # of a run that began, the first model may be gone
-        print_estimate(config)
+    held = config
+    if saved and config.model and saved_epochs(out) and not config.lora_rank:
+        held = replace(config, model=find_model(str(out)))  # its start may be gone
+    print_estimate(held)
     try:
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:
