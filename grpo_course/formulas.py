@@ -38,7 +38,7 @@ from grpo_course.checks import (
 
 TOKEN_AXES = (-3, -2, -1)
 
-# --- Deltas
+# --- Deltas: rewards [batch trial] -> the same
 
 SPREAD_EPSILON = 1e-4  # added to a spread before dividing; in units of the reward
 
@@ -83,18 +83,12 @@ def normalize(rewards: Tensor) -> Tensor:
 
 
 def keep_max(rewards: Tensor) -> Tensor:
-    """The reward where it is the best of its group, else zero: no baseline.
-
-    [batch trial] -> [batch trial]
-    """
+    """The reward where it is the best of its group, else zero: no baseline."""
     return torch.where(is_group_max(rewards), rewards, torch.zeros_like(rewards))
 
 
 def keep_centered_max(rewards: Tensor) -> Tensor:
-    """The centered reward where it is the best of its group, else zero.
-
-    [batch trial] -> [batch trial]
-    """
+    """The centered reward where it is the best of its group, else zero."""
     return torch.where(
         is_group_max(rewards), center(rewards), torch.zeros_like(rewards)
     )
@@ -119,7 +113,6 @@ def normalize_by_batch(rewards: Tensor) -> Tensor:
 def whiten_rewards(rewards: Tensor) -> Tensor:
     """Centered by group, then in units of the spread of all centered rewards.
 
-    [batch trial] -> [batch trial].
     REINFORCE++ with a group baseline: Hu et al. 2025, arXiv 2501.03262. Trainers that
     whiten over tokens weigh a response by its length in this spread; here each
     response counts once.
@@ -128,10 +121,7 @@ def whiten_rewards(rewards: Tensor) -> Tensor:
 
 
 def softmax_weights(rewards: Tensor) -> Tensor:
-    """Positive weights that sum to one in each group: no baseline.
-
-    [batch trial] -> [batch trial]
-    """
+    """Positive weights that sum to one in each group: no baseline."""
     return rewards.softmax(dim=-1)
 
 
@@ -232,24 +222,22 @@ RATIO_LEVELS = ("token", "sequence")
 
 # --- Losses
 
+# Each loss takes ratio and deltas and, by keyword, log_probs, old_log_probs, epsilon,
+# epsilon_high, dual_clip; `**_` swallows what it does not use. Tensors, and the loss
+# that comes out, are [... batch trial pos].
+
 # The course's defaults; whoever else needs one of these numbers takes it from here.
 EPSILON = 0.2  # half the width of the clip range: PPO's and TRL's
 DUAL_CLIP = 3.0  # upper bound of any ratio, of the dual clip alone: its paper's
 
 
 def naive_loss(ratio: Tensor, deltas: Tensor, *, log_probs: Tensor, **_) -> Tensor:
-    """-delta log pi: the policy gradient (Williams 1992, REINFORCE).
-
-    [... batch trial pos] each -> the same.
-    """
+    """-delta log pi: the policy gradient (Williams 1992, REINFORCE)."""
     return -deltas * log_probs
 
 
 def unclipped_loss(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
-    """-r delta: right for samples of pi_old too, while pi stays close to it.
-
-    [... batch trial pos] each -> the same.
-    """
+    """-r delta: right for samples of pi_old too, while pi stays close to it."""
     return -ratio * deltas
 
 
@@ -258,7 +246,7 @@ def clipped_loss(
 ) -> Tensor:
     """-min(r delta, clip(r) delta): no gain from moving r out of the clip range.
 
-    [... batch trial pos] each -> the same. PPO: Schulman et al. 2017, arXiv 1707.06347.
+    PPO: Schulman et al. 2017, arXiv 1707.06347.
     """
     clipped_ratio = ratio.clamp(1 - epsilon, 1 + epsilon_high)
     return -torch.minimum(ratio * deltas, clipped_ratio * deltas)
@@ -275,7 +263,6 @@ def dual_clipped_loss(
 ) -> Tensor:
     """-min(min(r, c) delta, clip(r) delta): with c = dual_clip, a second upper bound.
 
-    [... batch trial pos] each -> the same.
     PPO's clip lets r grow without limit where delta < 0, and the loss with it. Beyond
     c such a token stops pulling. Ye et al. 2019, arXiv 1912.09729; TRL's `delta`.
     """
@@ -288,7 +275,6 @@ def cispo_loss(
 ) -> Tensor:
     """-sg[min(r, 1 + epsilon_high)] delta log pi: the clip bounds a weight.
 
-    [... batch trial pos] each -> the same.
     sg stops the gradient. No token loses its gradient, however far its ratio went.
     There is no lower bound, as in the paper's experiments: `epsilon` is not read.
     CISPO: MiniMax 2025, arXiv 2506.13585.
@@ -303,7 +289,6 @@ SAPO_TEMPERATURES = (1.0, 1.05)  # for positive and negative deltas, as in the p
 def sapo_loss(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
     """-(4 / tau) sigmoid(tau (r - 1)) delta: a smooth gate in place of the clip.
 
-    [... batch trial pos] each -> the same.
     At r = 1 it has the gradient of -r delta, and the less the farther r is from 1.
     tau is larger for negative deltas. SAPO: Gao et al. 2025, arXiv 2511.20347.
     """
@@ -312,8 +297,6 @@ def sapo_loss(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
     return -torch.sigmoid(tau * (ratio - 1)) * 4 / tau * deltas
 
 
-# Each takes ratio and deltas [... batch trial pos] and, by keyword, log_probs,
-# old_log_probs, epsilon, epsilon_high, dual_clip; `**_` swallows what it does not use.
 # A loss of your own is one more entry: LOSS_MODES["mine"] = my_loss.
 LOSS_MODES: dict[str, Callable[..., Tensor]] = {
     "naive": naive_loss,
@@ -447,30 +430,24 @@ def sampler_weights(
     return (old - sampled).exp().clamp(max=cap)
 
 
-# --- KL to the reference
+# --- KL to the reference, in nats, of any shape: a number for each token
 
 
 def k1(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
-    """log(pi / ref). Unbiased, noisy, often negative; as a loss it teaches nothing.
-
-    [...] each -> the same, in nats.
-    """
+    """log(pi / ref). Unbiased, noisy, often negative; as a loss it teaches nothing."""
     return log_probs - ref_log_probs
 
 
 def k2(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
-    """Half of log(pi / ref) squared. Biased, but the gradient of KL(pi||ref).
-
-    [...] each -> the same.
-    """
+    """Half of log(pi / ref) squared. Biased, but the gradient of KL(pi||ref)."""
     return (log_probs - ref_log_probs) ** 2 / 2
 
 
 def k3(log_probs: Tensor, ref_log_probs: Tensor, **_) -> Tensor:
     """ref/pi - 1 - log(ref/pi). Unbiased, never negative; gradient of KL(ref||pi).
 
-    [...] each -> the same. As expm1(d) - d: exp(d) - 1 - d would lose small d to
-    rounding. Above d = 88 nats float32 overflows to inf, left to be seen.
+    As expm1(d) - d: exp(d) - 1 - d would lose small d to rounding. Above d = 88 nats
+    float32 overflows to inf, left to be seen.
     """
     difference = ref_log_probs - log_probs
     return torch.expm1(difference) - difference
@@ -481,10 +458,10 @@ def corrected_k3(
 ) -> Tensor:
     """(pi / pi_old) k3: for samples of pi_old, with the gradient of KL(pi||ref).
 
-    [...] each -> the same. Unbiased for each token given those before it. It is not
-    for whole responses: which tokens came before was still pi_old's choice. The ratio
-    is that of the token, whatever the loss takes; it is 1 on the policy's own samples,
-    but must carry its gradient. DeepSeek-V3.2: 2025, arXiv 2512.02556.
+    Unbiased for each token given those before it. It is not for whole responses: which
+    tokens came before was still pi_old's choice. The ratio is that of the token,
+    whatever the loss takes; it is 1 on the policy's own samples, but must carry its
+    gradient. DeepSeek-V3.2: 2025, arXiv 2512.02556.
     """
     old = log_probs.detach() if old_log_probs is None else old_log_probs
     return compute_ratio(log_probs, old) * k3(log_probs, ref_log_probs)
@@ -613,13 +590,12 @@ def as_beta(
     return beta
 
 
-# --- Means over tokens
+# --- Means over tokens: values and mask [... batch trial pos] -> [...]
 
 
 def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Mean over the tokens of each response, then over the responses.
 
-    [... batch trial pos] -> [...].
     Every response weighs the same, so a token of a long response weighs less.
     GRPO: Shao et al. 2024, arXiv 2402.03300.
     """
@@ -630,7 +606,7 @@ def sequence_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Mean over all tokens: every token weighs the same.
 
-    [... batch trial pos] -> [...]. DAPO: Yu et al. 2025, arXiv 2503.14476.
+    DAPO: Yu et al. 2025, arXiv 2503.14476.
     """
     return kept.sum(TOKEN_AXES) / mask.sum(TOKEN_AXES).clamp(min=1)
 
@@ -638,7 +614,7 @@ def token_mean(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Sum over all tokens, divided by a number that no response can change.
 
-    [... batch trial pos] -> [...]. Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
+    Dr. GRPO: Liu et al. 2025, arXiv 2503.20783.
     """
     num_responses = mask.shape[-3] * mask.shape[-2]
     return kept.sum(TOKEN_AXES) / (num_responses * max_length)
@@ -647,7 +623,6 @@ def constant(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
 def sequence_sum(kept: Tensor, mask: Tensor, max_length: int) -> Tensor:
     """Sum over the tokens of each response, then mean over the responses.
 
-    [... batch trial pos] -> [...].
     "constant" without its divisor, so the loss grows with the length. LUSPO is this
     with one ratio a response: arXiv 2602.05261.
     """
