@@ -33,7 +33,6 @@ HOMES = {
     "PPO": "grpo_course.ppo",
     "PPOConfig": "grpo_course.ppo",
     "Critic": "grpo_course.ppo",
-    "ValueHead": "grpo_course.ppo",
     "RewardModel": "grpo_course.lessons.preferences",
     "fit_reward_model": "grpo_course.lessons.preferences",
     "ExperienceBuffer": "grpo_course.loop",

@@ -1,7 +1,7 @@
 """PPO, which stands beside GRPO: a critic in the place of the group.
 
-Top down: GAE turns a critic's guesses into a delta for every token; two critics and
-their loss; PPO, which is the loop of `loop` with both put in.
+Top down: GAE turns a critic's guesses into a delta for every token; a critic
+and its loss; PPO, which is the loop of `loop` with both put in.
 
 The ratio, its clip and the means over tokens are not told here: they are GRPO's, in
 `formulas`.
@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from einops import einsum, repeat
+from einops import einsum
 from pydantic import Field
 from torch import Tensor, nn
 
@@ -40,7 +40,7 @@ from grpo_course.loop import (
     TrainConfig,
     Trainer,
 )
-from grpo_course.sampling import Draw, make_draw, require_seeds, zeros
+from grpo_course.sampling import Draw, make_draw, require_seeds
 
 # Deltas for tokens: rewards and a critic's values, one of each a token.
 
@@ -253,34 +253,6 @@ class Critic(Reader):
         states = self.read(rollout.prompts, rollout.responses)[..., :-1, :]
         pattern = "... batch trial pos dim, ... pos dim -> ... batch trial pos"
         return einsum(states, self.readout, pattern) + self.bias[..., None, None, :]
-
-
-class ValueHead(nn.Module):
-    """One linear layer on features that the actor has anyway.
-
-    `features` maps prompts to [... batch dim]. An actor that reads only the prompt
-    gives one value for all responses to it. Starts with zero for everything.
-    """
-
-    def __init__(
-        self,
-        features: Callable[[Tensor], Tensor],
-        dim: int,
-        response_length: int,
-        seeds: Sequence[int] | None = None,
-    ):
-        super().__init__()
-        require_seeds(seeds)
-        self.features = features
-        self.readout = nn.Parameter(zeros(seeds, response_length, dim))
-        self.bias = nn.Parameter(zeros(seeds, response_length))
-
-    def forward(self, rollout: Rollout) -> Tensor:
-        """The reward still to come, before each token: [... batch trial pos]"""
-        features, trial = self.features(rollout.prompts), rollout.responses.shape[-2]
-        pattern = "... batch dim, ... pos dim -> ... batch pos"
-        values = einsum(features, self.readout, pattern) + self.bias[..., None, :]
-        return repeat(values, "... batch pos -> ... batch trial pos", trial=trial)
 
 
 def value_loss(

@@ -275,11 +275,6 @@ def require_seeds(seeds: Sequence[int] | None) -> None:
         require_at_least(f"seeds[{place}]", seed, 0)
 
 
-def zeros(seeds: Sequence[int] | None, *shape: int) -> Tensor:
-    """Zeros of that shape, with a seed axis in front where there are seeds."""
-    return torch.zeros(*([] if seeds is None else [len(seeds)]), *shape)
-
-
 def make_draw(seeds: Sequence[int] | None) -> Draw:
     """draw(2, 3): standard normals of that shape, [seed 2 3] where there are seeds."""
     if seeds is None:

@@ -15,7 +15,7 @@ import torch
 
 from grpo_course.loop import TrainConfig, train
 from grpo_course.off_policy import StaleSampler
-from grpo_course.ppo import PPO, Critic, PPOConfig, ValueHead
+from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import train_share, train_sort
 from grpo_course.sort import (
@@ -113,11 +113,9 @@ PPO_KNOBS = {
 }
 
 
-def ppo(knobs, kind):
+def ppo(knobs):
     policy = make_policy(SORT_PROMPTS, (0, 1), 0.1)
     critic = Critic(5, 10, 3, 3, (0, 1))
-    if kind == "head":
-        critic = ValueHead(policy.model.encode, 10, 3, (0, 1))
     weights = [*policy.model.parameters(), *critic.parameters()]
     sizes = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}
     reward = rollout_reward(sort_distance_reward)
@@ -133,8 +131,7 @@ def run(name):
         task, knobs = SEQUENCES[name]
         return task(**knobs)
     if name.startswith("PPO "):
-        _, knobs, kind = name.split()
-        return ppo(PPO_KNOBS[knobs], kind)
+        return ppo(PPO_KNOBS[name.removeprefix("PPO ")])
     epochs = 6 if name == "first kl" else 3
     return run_policy_gradient(epochs, **(SGD | SORT[name]))
 

@@ -28,7 +28,6 @@ from grpo_course.ppo import (
     PPO,
     Critic,
     PPOConfig,
-    ValueHead,
     generalized_advantages,
     kl_per_token,
     reward_per_token,
@@ -173,16 +172,6 @@ def test_a_value_reads_the_tokens_before_it_and_no_later_one():
         assert moved[..., position + 1 :].all()
 
 
-def test_a_value_head_reads_the_features_alone():
-    features = torch.randn(3, 2, 10, generator=torch.Generator().manual_seed(0))
-    head = shaken(ValueHead(lambda prompts: features, 10, 3, seeds=(0, 1, 2)))
-    values = head(Rollout(PROMPTS, tokens_of(3, 2, 4, 3)))
-    assert values.shape == (3, 2, 4, 3)
-    assert torch.equal(values[:, :, 0], values[:, :, 3])
-    by_hand = features[1, 0] @ head.readout[1, 2] + head.bias[1, 2]
-    torch.testing.assert_close(values[1, 0, 0, 2], by_hand)
-
-
 def per_token(*numbers):
     return torch.tensor([[list(numbers)]])
 
@@ -250,14 +239,10 @@ REWARD = rollout_reward(sort_distance_reward)
 QUICK = {"num_epochs": 3, "num_steps_per_epoch": 4, "num_responses": 6}
 
 
-def make(seeds, head=False, **knobs):
+def make(seeds, **knobs):
     """PPO on a policy and a critic of the same seeds, one optimizer for all."""
     policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.1)
     critic = Critic(5, 10, 3, 3, seeds)
-    if head:
-        # a stand-in for features: the embedding of the first number
-        features = lambda prompts: policy.model.embedding[..., prompts[:, 0], :]  # noqa: E731
-        critic = ValueHead(features, 10, 3, seeds)
     weights = [*policy.model.parameters(), *critic.parameters()]
     optimizer, config = torch.optim.Adam(weights, lr=0.01), PPOConfig(**(QUICK | knobs))
     parts = (policy, SORT_PROMPTS, REWARD, optimizer, config)
@@ -294,7 +279,7 @@ def test_a_cut_response_is_worth_what_the_critic_expects_after_it():
     torch.testing.assert_close(batch.deltas[..., 0], batch.rewards + 5.0 * cut)
 
 
-@pytest.mark.parametrize("knobs", [{}, {"value_clip": 0.2}, {"head": True}])
+@pytest.mark.parametrize("knobs", [{}, {"value_clip": 0.2}])
 def test_seeds_side_by_side_are_the_seeds_alone(knobs):
     both = run((3, 8), **knobs)
     for i, seed in enumerate((3, 8)):
