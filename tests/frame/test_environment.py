@@ -101,5 +101,3 @@ def test_the_package_and_every_pin_admit_every_patch_of_the_tested_pythons():
         if not need.contains(python)
     ]
     assert len(needs) > 100 and not refusals
-    major, minor = install.OLDEST_PYTHON
-    assert not needs["the course"].contains(f"{major}.{minor - 1}.99")
