@@ -47,13 +47,7 @@ VARIABLES = {
 CPUS = {
     "default": {"ATEN_CPU_CAPABILITY": "default"},
     "avx2": {"ATEN_CPU_CAPABILITY": "avx2"},
-    "avx512": {"ATEN_CPU_CAPABILITY": "avx512"},
     "compatible": {"MKL_CBWR": "COMPATIBLE"},
-    "default+compatible": {
-        "ATEN_CPU_CAPABILITY": "default",
-        "MKL_CBWR": "COMPATIBLE",
-    },
-    "avx2+compatible": {"ATEN_CPU_CAPABILITY": "avx2", "MKL_CBWR": "COMPATIBLE"},
 }
 # Notebooks that `test` executes so, that a margin too narrow for others is seen here.
 # Their outputs must be the stored ones all the same; every processor can do these.
@@ -141,7 +135,7 @@ def execute(
 
 
 def execute_twice(
-    notebook: NotebookNode, folder: Path, variables: dict[str, str] | None = None
+    notebook: NotebookNode, folder: Path, variables: dict[str, str] | None
 ) -> None:
     """Execute each code cell twice in a row; `notebook` keeps the first outputs.
 
