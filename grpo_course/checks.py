@@ -49,14 +49,6 @@ def require_known(argument: str, given: object, allowed: Iterable[str]) -> None:
         raise unknown_name(argument, given, allowed)
 
 
-def require_callable(argument: str, value: object, what: str) -> None:
-    """Check that a value is a function; `what` says what it must do."""
-    if not callable(value):
-        raise TypeError(
-            f"{argument}={value!r} is not a function. Pass one that {what}."
-        )
-
-
 def require_tensor(argument: str, value: object, axes: str) -> None:
     """Check that a value is a tensor."""
     if not isinstance(value, Tensor):

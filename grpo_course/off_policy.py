@@ -16,18 +16,9 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from grpo_course.checks import (
-    require_at_least,
-    require_callable,
-    require_tensor,
-)
+from grpo_course.checks import require_at_least
 from grpo_course.formulas import as_bool_mask
-from grpo_course.loop import (
-    Policy,
-    Rollout,
-    require_policy,
-    weights,
-)
+from grpo_course.loop import Policy, Rollout, require_policy, weights
 
 
 class StaleSampler:
@@ -63,13 +54,15 @@ class StaleSampler:
         return self.policy.log_probs(rollout)
 
 
-def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tensor:
-    """0 up to max_length - buffer tokens, -1 from max_length on, linear between.
+def with_overlong_penalty(
+    reward_fn: Callable[[Rollout], Tensor], max_length: int, buffer: int
+) -> Callable[[Rollout], Tensor]:
+    """A reward function that also pays for length: give it in place of reward_fn.
 
-    Any shape. DAPO: Yu et al. 2025, arXiv 2503.14476, equation 13. Raises ValueError
-    for a buffer below 1 or above max_length.
+    It adds 0 up to max_length - buffer tokens, -1 from max_length on, linear between.
+    DAPO: Yu et al. 2025, arXiv 2503.14476, equation 13. Raises ValueError for a buffer
+    below 1 or above max_length.
     """
-    require_tensor("lengths", lengths, "...")
     require_at_least("max_length", max_length, 1)
     require_at_least("buffer", buffer, 1)
     if buffer > max_length:
@@ -77,19 +70,10 @@ def soft_overlong_penalty(lengths: Tensor, max_length: int, buffer: int) -> Tens
             f"buffer={buffer} with max_length={max_length}: it is how many tokens "
             "before the limit the penalty begins, from 1 to max_length."
         )
-    return ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0)
-
-
-def with_overlong_penalty(
-    reward_fn: Callable[[Rollout], Tensor], max_length: int, buffer: int
-) -> Callable[[Rollout], Tensor]:
-    """A reward function that also pays for length: give it in place of reward_fn."""
-
-    require_callable("reward_fn", reward_fn, "maps a rollout to rewards [batch trial]")
 
     def shaped(rollout: Rollout) -> Tensor:
-        mask = as_bool_mask(rollout.mask, rollout.responses)
-        penalty = soft_overlong_penalty(mask.sum(-1), max_length, buffer)
+        lengths = as_bool_mask(rollout.mask, rollout.responses).sum(-1)
+        penalty = ((max_length - buffer - lengths) / buffer).clamp(-1.0, 0.0)
         return reward_fn(rollout) + penalty
 
     return shaped

@@ -55,11 +55,6 @@ class Sampler:
                 "set pad. It may be the same token."
             )
 
-    @property
-    def truncates(self) -> bool:
-        """Whether some tokens are never sampled."""
-        return self.top_k is not None or self.top_p is not None
-
     def mask(self, responses: Tensor) -> Tensor | None:
         """Which tokens the policy chose; None if it chose all of them."""
         return None if self.eos is None else response_mask(responses, self.eos)
@@ -84,7 +79,7 @@ class Sampler:
         scaled = logits.float()
         if self.temperature != 1:  # a pass over the vocabulary that is worth sparing
             scaled = scaled / self.temperature
-        if self.truncates:
+        if self.top_k is not None or self.top_p is not None:
             scaled = scaled.masked_fill(~self.support(scaled, keep), -torch.inf)
         return scaled.log_softmax(dim=-1)
 

@@ -13,11 +13,7 @@ from grpo_course.loop import (
     correct_deltas,
     weights,
 )
-from grpo_course.off_policy import (
-    StaleSampler,
-    soft_overlong_penalty,
-    with_overlong_penalty,
-)
+from grpo_course.off_policy import StaleSampler, with_overlong_penalty
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
     SequencePolicy,
@@ -33,13 +29,10 @@ from tests.engine import EngineSampler
 
 
 def test_the_penalty_rises_with_the_length_and_joins_a_reward():
-    lengths = torch.tensor([0, 6, 7, 8, 10, 12])
-    penalty = soft_overlong_penalty(lengths, max_length=10, buffer=4)
-    assert penalty.tolist() == [0, 0, -0.25, -0.5, -1, -1]
-    mask = torch.tensor([[[1, 1, 1, 1], [1, 1, 1, 0], [1, 0, 0, 0]]]).bool()
-    rollout = Rollout(torch.zeros(1, 1), torch.zeros(1, 3, 4).long(), mask)
-    reward = with_overlong_penalty(lambda _: torch.ones(1, 3), 4, buffer=2)
-    assert reward(rollout).tolist() == [[0, 0.5, 1]]
+    mask = torch.arange(12) < torch.tensor([0, 6, 7, 8, 10, 12])[:, None]
+    rollout = Rollout(torch.zeros(1, 1), torch.zeros(1, 6, 12).long(), mask[None])
+    reward = with_overlong_penalty(lambda _: torch.ones(1, 6), 10, buffer=4)
+    assert reward(rollout).tolist() == [[1, 1, 0.75, 0.5, 0, 0]]
 
 
 # Responses that another sampler draws: what is noted, and what a weight repairs
@@ -236,14 +229,10 @@ def test_a_mixed_reference_reads_the_policy_and_not_its_writer():
             torch.testing.assert_close(between, 0.75 * old + 0.25 * new)
 
 
-THREE = torch.tensor(3)
 REFUSED = {
     "a lag below zero": (lambda: StaleSampler(Silent(), -1), "lag=-1"),
-    "no buffer": (lambda: soft_overlong_penalty(THREE, 10, 0), "buffer=0.*at least 1"),
-    "a long buffer": (
-        lambda: soft_overlong_penalty(THREE, 10, 11),
-        "buffer=11.*from 1",
-    ),
+    "no buffer": (lambda: with_overlong_penalty(len, 10, 0), "buffer=0.*at least 1"),
+    "a long buffer": (lambda: with_overlong_penalty(len, 10, 11), "buffer=11.*from 1"),
 }
 
 
