@@ -435,19 +435,20 @@ def draw_shares(
     ax.set(xlim=(0, 1), xticks=(0, 0.5, 1))
 
 
-def learned(shares: Tensor, num_prompts: int = 3) -> Tensor:
+NUM_PROMPTS = 3  # of a run
+
+
+def learned(shares: Tensor) -> Tensor:
     """How many seeds learned 0, 1, ... of their prompts. [seed] -> int [prompts + 1]
 
     A seed's mean P(sorted) over its prompts, times their number, is rounded: at the end
     of a run nearly every prompt is sorted always or never.
     """
-    counts = (shares * num_prompts).round().long().flatten()
-    return torch.bincount(counts, minlength=num_prompts + 1)
+    counts = (shares * NUM_PROMPTS).round().long().flatten()
+    return torch.bincount(counts, minlength=NUM_PROMPTS + 1)
 
 
-def plot_learned(
-    groups: dict[str, dict[str, Tensor]], num_prompts: int = 3
-) -> list[Axes]:
+def plot_learned(groups: dict[str, dict[str, Tensor]]) -> list[Axes]:
     """One table of bars for each group, a bar for each setting; P(sorted) is [seed].
 
     A bar is divided by how many seeds learned 0, 1, 2, ... prompts; its mean stands
@@ -460,14 +461,14 @@ def plot_learned(
     xlabel += "; at the right the mean P(sorted)" if len(groups) == 1 else ""
     means = []
     for ax, (title, settings) in zip(axes, groups.items(), strict=True):
-        counts = torch.stack([learned(p, num_prompts) for p in settings.values()], 1)
-        parts = {f"{k} of {num_prompts}": each for k, each in enumerate(counts)}
+        counts = torch.stack([learned(p) for p in settings.values()], 1)
+        parts = {f"{k} of {NUM_PROMPTS}": each for k, each in enumerate(counts)}
         draw_shares(ax, parts, names if ax is axes[0] else [""] * len(names))
         for row, (name, p) in enumerate(settings.items()):
             ax.text(1.02, row, f"{p.mean():.2f}", va="center")
             means.append(f"{title} {name} {p.mean():.2f}".strip())
         ax.set(xlim=(0, 1.18), xlabel=xlabel, title=title)
-    place: dict[str, Any] = {"loc": "outside upper center", "ncols": num_prompts + 1}
+    place: dict[str, Any] = {"loc": "outside upper center", "ncols": NUM_PROMPTS + 1}
     handles = axes[0].get_legend_handles_labels()
     axes[0].figure.legend(*handles, title="prompts learned", **place)
     listed = "; ".join(means)
