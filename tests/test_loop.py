@@ -213,18 +213,10 @@ def test_prompts_can_change_with_the_epoch():
 GRAPH = torch.zeros(1, requires_grad=True)
 
 
-@pytest.mark.parametrize(
-    "reward_fn",
-    [
-        lambda r: token_value(r).long(),
-        lambda r: token_value(r).half(),
-        lambda r: token_value(r) + GRAPH,
-    ],
-    ids=["whole numbers", "half precision", "with a graph"],
-)
-def test_rewards_that_are_numbers_are_taken(reward_fn):
-    given, plain = run(reward_fn=reward_fn), run()
-    assert torch.equal(given.curve("loss"), plain.curve("loss"))
+def test_rewards_that_are_numbers_are_taken():
+    for other in (torch.Tensor.long, torch.Tensor.half, GRAPH.add):
+        given = run(reward_fn=lambda rollout, other=other: other(token_value(rollout)))
+        assert torch.equal(given.curve("loss"), run().curve("loss"))
     by_truth = run(reward_fn=lambda rollout: rollout.responses[..., 0] == 1)
     assert by_truth.curve("mean_reward").dtype == torch.float32
     assert 0 < by_truth.final("mean_reward") < 1
@@ -891,10 +883,6 @@ RUNS = {
         lambda: run(reward_fn=lambda r: token_value(r).tolist()),
         "in epoch 0, reward_fn returned a list.*Return one number for each response",
     ),
-    "nothing": (
-        lambda: run(reward_fn=lambda r: None),
-        "returned a NoneType.*`return` miss",
-    ),
     "one reward": (
         lambda: run(reward_fn=lambda r: token_value(r).mean()),
         r"shape \[\].*\[2, 8\]",
@@ -921,10 +909,6 @@ RUNS = {
     "a score a response": (
         lambda: run(Bandit(scored=lambda x: x[..., 0])),
         r"policy.log_probs returned shape \[2, 8\].*one number a token",
-    ),
-    "scores without a graph": (
-        lambda: run(Bandit(scored=torch.Tensor.detach)),
-        "no gradient.*detached.*outside of torch.no_grad",
     ),
     "scores that are probabilities": (
         lambda: run(Bandit(scored=torch.exp)),
