@@ -117,13 +117,15 @@ def pick(log_probs: Tensor, tokens: Tensor) -> Tensor:
     return log_probs.gather(dim=-1, index=tokens[..., None]).squeeze(-1)
 
 
-def token_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
-    """Log-probability of each token under the logits beside it, at temperature 1.
+def token_log_probs(logits: Tensor, tokens: Tensor, temperature: float = 1.0) -> Tensor:
+    """Log-probability of each token under the logits beside it: [... pos].
 
-    Logits [... pos vocab] that already stand where their token does, int [... pos] ->
-    [... pos]. Raises ValueError for logits that do not stand beside the tokens.
+    Logits [... pos vocab] that already stand where their token does, int [... pos];
+    `temperature` is the sampler's. Raises ValueError for one that is not above 0 and
+    for logits that do not stand beside the tokens.
     """
-    return Sampler(max_new_tokens=1).token_log_probs(logits, tokens)
+    sampler = Sampler(max_new_tokens=1, temperature=temperature)
+    return sampler.token_log_probs(logits, tokens)
 
 
 def shifted_log_probs(logits: Tensor, tokens: Tensor) -> Tensor:
