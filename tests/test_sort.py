@@ -26,6 +26,7 @@ from grpo_course.sort import (
     exact_sorted_probability,
     generate_responses,
     make_policy,
+    push_of,
     reward_one_by_one,
     rollout_reward,
     run_policy_gradient,
@@ -232,6 +233,9 @@ def test_seeds_leave_torchs_own_random_numbers_alone():
     before = torch.get_rng_state()
     make_model(seeds=(3, 4))
     assert torch.equal(before, torch.get_rng_state())
+    policy = make_policy(SORT_PROMPTS, (3, 4), init_scale=0.0)
+    assert [each.initial_seed() for each in policy.generator] == [1003, 1004]
+    assert not policy.model(SORT_PROMPTS).any()
     first = SortModel(5, 10, 3, 3)
     torch.manual_seed(0)
     assert torch.equal(first.embedding, SortModel(5, 10, 3, 3).embedding)
@@ -303,6 +307,10 @@ def test_policy_gradient_is_the_gradient_of_the_expected_reward():
     exact = exact_policy_gradient(logits.detach(), REWARDS)
     assert gradient.abs().max() > 0.01
     torch.testing.assert_close(exact, gradient, rtol=0, atol=1e-10)
+    probs = logits.detach().softmax(-1)
+    pushes = push_of(all_responses(5, 3), REWARDS[:, None, None], probs)
+    mean = (joint.detach()[:, None, None] * pushes).sum(0)
+    torch.testing.assert_close(mean, gradient, rtol=0, atol=1e-10)
 
 
 @pytest.mark.parametrize(
