@@ -79,7 +79,9 @@ def test_the_running_python_is_used_where_it_has_everything(checkout, monkeypatc
     assert install.python_for(checkout, ()) == Path(sys.executable)
 
 
-def test_otherwise_a_venv_is_made_once_and_again_when_the_pins_change(checkout, called):
+def test_otherwise_a_venv_is_made_once_and_again_when_the_pins_change(
+    checkout, called, monkeypatch
+):
     python = install.python_for(checkout, ())
     assert python == install.venv_python(checkout / ".venv")
     pip = called.calls[-1][0]
@@ -96,6 +98,12 @@ def test_otherwise_a_venv_is_made_once_and_again_when_the_pins_change(checkout, 
         with suppress(install.NotReady):
             install.python_for(checkout, ())
     assert called.calls[5][0][-1].endswith("[test]") and len(called.calls) == 8
+    # Who runs in it has everything, and follows the pins all the same.
+    monkeypatch.setattr(install, "has_all", lambda root, extras: True)
+    monkeypatch.setattr(sys, "prefix", str(checkout / ".venv"))
+    pins.write_text("torch==2.15.*\n", encoding="utf-8")
+    install.python_for(checkout, ())
+    assert len(called.calls) == 10
 
 
 @pytest.mark.parametrize(

@@ -98,6 +98,7 @@ def test_links_lead_where_a_clone_came_from_or_are_not_there(
     links.settle(notebook, "05_kl", tmp_path)
     told, count = notebook.cells[0].source, notebook.cells[1].execution_count
     assert "stored" not in told and "token" not in told and count == 1
+    assert len(notebook.cells) == 2, "no cell for Colab"
     assert ("Open it in" in told) == bool(place)
     if place:
         assert f"github/{place}/blob/main/notebooks/05_kl.ipynb" in told
