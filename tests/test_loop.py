@@ -839,6 +839,15 @@ def test_tied_groups_are_asked_again_and_padded():
     assert torch.equal(rollout.prompts, THREE)
 
 
+def test_of_seeds_each_keeps_the_groups_that_were_not_tied():
+    fresh = torch.arange(1, 13).view(2, 3, 2, 1)
+    policy = Script(torch.stack([FIRST, FIRST.roll(1, dims=0)]), fresh)
+    rollout, rewards = sample_groups(policy, THREE, 1)
+    assert torch.equal(rewards, token_sum(rollout))
+    expected = [[[1, 2], [1, 2], [5, 6]], [[7, 8], [9, 10], [1, 2]]]
+    assert rewards.tolist() == expected
+
+
 def test_no_more_than_the_allowed_tries():
     for tries, left in enumerate(([[1, 1], [1, 2], [3, 3]], [[2, 1], [1, 2], [4, 4]])):
         policy = Script(FIRST, SECOND, THIRD)
