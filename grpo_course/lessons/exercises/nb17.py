@@ -50,6 +50,8 @@ chosen - rejected => rejected - chosen | You swapped the two: this teaches that 
 rejected response is better. It is chosen minus rejected.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
+return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
+return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() / 2 | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
 return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
 for strengths, and they may be negative. The strengths are e to the rewards; chosen \
@@ -64,7 +66,7 @@ depend on how many pairs there are.
 """
 
 
-@exercise("17.2", gradient="log_probs")
+@exercise("17.2", gradient="log_probs teacher_log_probs")
 def distillation_deltas(log_probs, teacher_log_probs, mask):
     """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
     deltas = (teacher_log_probs - log_probs).detach()
@@ -101,6 +103,23 @@ distillation_deltas.mistakes = """
 | The sign is the wrong way round: this pushes up what the teacher finds less likely.
 .detach() => | A delta is a constant: it says how hard to push, and is not pushed \
 itself. Detach it.
+(teacher_log_probs - log_probs).detach() => teacher_log_probs - log_probs.detach() | \
+A gradient still flows to the teacher. A delta is a constant: detach the difference.
+(teacher_log_probs - log_probs).detach() => teacher_log_probs.detach() - log_probs | \
+A gradient still flows to the student. A delta is a constant: detach the difference.
+torch.where(mask => torch.where(~mask | The mask is upside down: it is True for what \
+was written. Padding gets 0.
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs / log_probs).detach() \
+| You divide logarithms. The logarithm of a quotient is the difference of the two.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
+deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
+teacher judges each token by itself, and no group is asked.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
+deltas, 0.0).mean(dim=-1, keepdim=True) | You center the deltas within the response. \
+The teacher judges each token by itself, and nothing is subtracted.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
+deltas, 0.0).mean() | You center the deltas. The teacher judges each token by itself, \
+and nothing is subtracted.
  - log_probs => | You take the teacher's log-probability alone, which is never above \
 0: every token would be pushed down. Compare it with the student's.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).exp()\
