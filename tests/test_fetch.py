@@ -106,9 +106,7 @@ def test_what_cannot_be_is_told_before_it_downloads(tmp_path, monkeypatch):
         (OSError(errno.ENOSPC, "full"), None),  # told as everywhere
     ],
 )
-def test_a_failed_fetch_leaves_nothing(
-    problem, told, tmp_path, monkeypatch, capsys
-):
+def test_a_failed_fetch_leaves_nothing(problem, told, tmp_path, monkeypatch, capsys):
     """The original weights need no extra."""
 
     def convert(where, kind, dtype, folder):
