@@ -21,6 +21,11 @@ def by_trajectory(asked: Tensor, written: Tensor) -> Tensor:
     return (rewards - rewards.mean(-1, keepdim=True))[..., None].expand(written.shape)
 
 
+def by_honesty(asked: Tensor, written: Tensor) -> Tensor:
+    right = (written == read_before(asked, written)).all(-1).float()
+    return (right - right.mean(-1, keepdim=True))[..., None].expand(written.shape)
+
+
 def by_turn(asked: Tensor, written: Tensor) -> Tensor:
     return turn_deltas.solution(turn_rewards(asked, written))
 
@@ -55,6 +60,8 @@ two = partial(learned, plan=(2,), rate=0.03)
 CLAIMS = (
     Chain("16.turn", "Three calls: credit to the turn learns more than to the whole.",
         (partial(learned, credit=by_turn), learned)),
+    Chain("16.luck", "Three calls: paid for honest chains alone, it learns more.",
+        (partial(learned, credit=by_honesty), learned)),
     Chain("16.place", "Two calls: compared at the same place, it learns more.",
         (partial(two, credit=by_state), two)),
     Chain("16.more", "Three calls: compared at the same place, it learns more.",

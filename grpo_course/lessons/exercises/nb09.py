@@ -204,6 +204,9 @@ masked_clip_loss.cases = (
     _clip_case("one prompt, four responses", [[2, 5, 1, 5]], "token_mean"),
     _clip_case("NaN in the padding", [[3], [5]], "token_mean", 6, NAN, CHOOSE_FIRST),
     _clip_case("-inf in the padding", [[2, 4]], "sequence_mean", 5, -INF, CHOOSE_FIRST),
+    _clip_case(
+        "-200 in the padding", [[2, 4]], "sequence_mean", 5, -200.0, CHOOSE_FIRST
+    ),
     _clip_case("NaN in both", [[3, 1]], "token_mean", 5, NAN, CHOOSE_FIRST, True),
     _clip_case("both -inf", [[2, 4]], "sequence_mean", 5, -INF, CHOOSE_FIRST, True),
     case(
@@ -249,6 +252,8 @@ aggregation == => aggregation != | The two means are the wrong way round: \
 'sequence_mean' averages each response first.
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.mean() | You divide each response \
 by the width of the tensor. Padding is not its length: divide by mask.sum(dim=-1).
+(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.sum(dim=-1).mean() | You add up \
+the tokens of each response, and never divide by how many there are: mask.sum(dim=-1).
 -kept.sum() / mask.sum() => -kept.mean() | You divide by the size of the tensor. \
 Padding does not count: divide by mask.sum().
 -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / \
@@ -360,6 +365,11 @@ response's own tokens.
 response_mask(responses, eos) => responses != eos | `responses != eos` drops the EOS, \
 which the policy chose, and keeps padding that is another token. Count the EOS before \
 each position.
+width = old_log_probs.shape[-1] => width = 4 | You have written down the width of one \
+batch. A response is as wide as old_log_probs: old_log_probs.shape[-1].
+response_mask(responses, eos) => response_mask(tokens[..., -width - 1 : -1], eos) | \
+Your mask is cut one place early, like the logits. It belongs to the response's own \
+tokens: tokens[..., -width:].
 response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your mask \
 looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
 the response out first, then count its own EOS.

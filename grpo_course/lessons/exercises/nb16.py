@@ -63,6 +63,13 @@ You look at the first three turns alone. There may be any number: the policy's a
 the first, the third, the fifth and so on.
 lengths.cumsum(-1) => lengths | Lengths are no positions. A turn begins where the one \
 before it has ended: add them up with cumsum.
+(ended % 2 == 0) => (pos % 2 == 0) | Every second position is True, as if each turn \
+were one token long. Ask which turn a position lies in.
+lengths.cumsum(-1) => lengths.flatten(0, -2)[:1].cumsum(-1).expand(lengths.shape) | \
+You use the lengths of the first response for all. Each response has its own.
+lengths.cumsum(-1) => lengths.gather(-1, \
+(lengths == 0).int().argsort(stable=True)).cumsum(-1) | You skip the empty turns, so what follows them goes to the \
+wrong side. An empty turn is one, too: keep its place.
 """
 
 
@@ -90,8 +97,10 @@ turn_deltas.mistakes = """
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.cumsum(-1) | You add up what came \
 *before* a turn. It cannot have caused that: add up from the turn to the end.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards | Each turn is given its own reward \
-alone. A good call is worth what it makes possible later: add up from the turn to the \
-end.
+alone, and nothing of what it makes possible later: add up from the turn to the end.
+rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-1).cumsum(-1).flip(-1) - \
+rewards | You add up what comes after a turn and leave out its own reward. The sum \
+begins with the turn itself.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.sum(-1, keepdim=True) + 0 * rewards \
 | Every turn is given the sum of the whole response. A turn is not to answer for what \
 was earned before it.
@@ -107,6 +116,9 @@ for all turns of a group: early turns have more ahead of them, and would look be
 than late ones.
 to_go.mean(dim=-2, keepdim=True) => to_go.mean(dim=-3, keepdim=True) | The mean is \
 over the prompts. A group is the responses to one prompt: the axis trial.
+to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
+keepdim=True)) / to_go.std(dim=-2, keepdim=True) | You divide by the standard \
+deviation as well. The task only takes off the mean.
 """
 
 
@@ -153,4 +165,19 @@ response's own reward, once for each that has read the same: that is its reward 
 and every delta is 0. The rewards of the *others* belong on the axis that is summed.
 rewards[..., None] - mean => mean | This is the mean of those at the same place. The \
 delta is the reward minus it.
+rewards[..., None] - mean => (rewards[..., None] - mean) * same.sum(-2) / \
+(same.sum(-2) - 1).clamp(min=1) | You leave the response itself out of the mean. The \
+task counts it in.
+rewards[..., None] - mean => (rewards[..., None] - mean) * same.sum(-2) / \
+(same.sum(-2) - 1) | You leave the response itself out of the mean, and who stands \
+alone has none. The task counts it in.
+.float() => .float().cumprod(-1) | You compare those that have read the same at this \
+turn and at all turns before it. The task asks for this turn alone.
+.float() => .all(-1, keepdim=True).float() && rewards[..., None] - mean => \
+(rewards[..., None] - mean).expand(read.shape) | You compare those that have read the \
+same at every turn. The task asks turn by turn.
+same = => shape = read.shape; rewards, read = rewards.reshape(1, -1), read.flatten(0, \
+-2)[None]; same = && rewards[..., None] - mean => (rewards[..., None] - \
+mean).view(shape) | You compare across groups. The others are the responses to the \
+same prompt.
 """

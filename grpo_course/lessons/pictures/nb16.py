@@ -40,24 +40,3 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
         finish(ax, "update", "" if seed else "share right", f"seed {seed}")
     legend_below(axes)
     return axes
-
-
-def plot_needed(counts: Mapping[str, Tensor]) -> Axes:
-    """Conversations needed for each turn, [turn] for each name, on a log axis.
-
-    The last turn is the answer. Names that share a beginning share a colour, and the
-    second of them is dashed.
-    """
-    ax = axes_row(width=8.0, height=3.6)[0]
-    colours: dict[str, str] = {}
-    for name, numbers in counts.items():
-        kind, _, rest = name.partition(", ")
-        known = colours.setdefault(kind, COLOURS[len(colours)])
-        look: dict[str, Any] = {"color": known, "ls": LINES[1 if rest else 0]}
-        ax.plot(range(1, len(numbers) + 1), numbers, marker="o", label=name, **look)
-    longest = max(map(len, counts.values()))
-    ax.set(yscale="log", xlim=(0.8, longest + 0.2))
-    ax.set_xticks(range(1, longest + 1), [f"turn {n}" for n in range(1, longest + 1)])
-    finish(ax, "the last turn of each line is the answer", "conversations needed")
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), frameon=False)
-    return ax
