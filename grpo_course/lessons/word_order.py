@@ -4,9 +4,14 @@ Its second reward is a bad one, for notebook 15 to catch.
 """
 
 import random
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
+import torch
+from torch import Tensor
+
 from grpo_course.text.responses import completion_texts, graded
+from grpo_course.text.task_check import attack
 from grpo_course.text.tasks import Problem, TextTask, settings, split_of
 
 WORDS = (
@@ -76,3 +81,48 @@ class WordOrder(TextTask):
         """The system prompt, and as many of the examples as are wanted."""
         whole: Any = super().opening(system_prompt)
         return whole[: len(whole) - 2 * (len(self.examples) - self.num_examples)]
+
+
+def groups_paid(asked: Sequence[Mapping[str, Any]], *rewards: Callable) -> Tensor:
+    """What each group of recorded texts is paid. [reward group trial]"""
+    return torch.tensor(
+        [
+            [reward(one["texts"], [one["answer"]] * len(one["texts"])) for one in asked]
+            for reward in rewards
+        ]
+    )
+
+
+def share_unlike(paid: Tensor) -> Tensor:
+    """The share of groups that are not all paid alike. [group trial] -> []"""
+    return (paid != paid[:, :1]).any(dim=1).float().mean()
+
+
+def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None:
+    """Print what a reward for parts pays to tricks and to recorded texts."""
+
+    class Repaired(WordOrder):
+        rewards: ClassVar = {"part": (part_reward, 1.0)}
+
+    tricks = attack(Repaired())["part"][1:]
+    trick, most = tricks.idxmax(), tricks.max()
+    answers = [one["answer"] for one in asked]
+    copied = max(part_reward([" ".join(a.split()[::-1]) for a in answers], answers))
+    twice = sum(x == 1 for x in part_reward([f"{a} {a}" for a in answers], answers))
+    right, part = groups_paid(asked, accuracy, part_reward)
+    others = [{**one, "answer": answers[i - 1]} for i, one in enumerate(asked)]
+    strange = groups_paid(others, part_reward)[0]  # beside another problem's answer
+    own, other = part[right == 0].mean(), strange[right == 0].mean()
+    in_full = ((right == 0) & (part == 1)).sum()
+    for holds, finding in (
+        (most < 0.2, f"of the tricks, {trick!r} earns {most:.2f}"),
+        (in_full == 0, f"wrong texts that earn all of it: {in_full}"),
+        (twice == 0, f"answers written twice that earn all of it: {twice}"),
+        (bool((part[right == 1] == 1).all()), "what is right earns all of it"),
+        (own > 2 * other, f"wrong texts earn {own:.2f}, by another answer {other:.2f}"),
+        (
+            copied <= own,
+            f"a copy earns up to {copied:.2f}, wrong texts on average {own:.2f}",
+        ),
+    ):
+        print(f"[{'v' if holds else 'x'}] {finding}")

@@ -60,7 +60,7 @@ def json_reward(completions, answer, **kwargs):
     for text, gold in zip(completion_texts(completions), answer):
         try:
             given = json.loads(text)
-        except ValueError:
+        except (ValueError, RecursionError):  # no JSON, or nested too deep
             given = None
         if isinstance(given, dict):
             right = sum(given.get(key) == value for key, value in gold.items())
@@ -179,12 +179,13 @@ json_reward.cases = (
 json_reward.mistakes = """
 completion_texts(completions) => completions | A completion may be a chat, a list of \
 messages. completion_texts makes plain texts of both kinds.
-except ValueError: => except KeyError: | json.loads raises ValueError where a text is \
-no JSON, and one such completion ends the whole run. Catch it, and pay 0.
-except ValueError: => except KeyError: && isinstance(given, dict) => given is not \
-None | json.loads raises ValueError where a text is no JSON, and one such completion \
-ends the whole run: catch it. JSON may be a number or a list as well: ask \
-isinstance(given, dict). Pay 0 for both.
+except (ValueError, RecursionError): => except KeyError: | json.loads raises \
+ValueError where a text is no JSON, and one such completion ends the whole run. Catch \
+it, and pay 0.
+except (ValueError, RecursionError): => except KeyError: && isinstance(given, dict) \
+=> given is not None | json.loads raises ValueError where a text is no JSON, and one \
+such completion ends the whole run: catch it. JSON may be a number or a list as well: \
+ask isinstance(given, dict). Pay 0 for both.
 isinstance(given, dict) => given is not None | JSON may be a number, a text or a list \
 as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for \
 the rest.

@@ -1,6 +1,6 @@
 """What several notebooks draw of their subject."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,12 +16,8 @@ from grpo_course.classroom.plots import (
     GROUND,
     LEVEL,
     PI,
-    axes_row,
     cells,
-    divide_bars,
     finish,
-    legend_above,
-    write,
 )
 
 # Three answers: every policy is a point of a triangle.
@@ -49,20 +45,6 @@ def draw_cube(
         ax.set(title=f"first number {first}", xlabel="third")
         ax.set(xticks=columns, yticks=rows)
     axes[0].set_ylabel("second")
-
-
-def plot_earned(parts: Mapping[str, Tensor], names: Sequence[str]) -> Axes:
-    """What several responses or policies earn, part by part, and its sum."""
-    ax = axes_row(width=8.0, height=1.4 + 0.4 * len(names))[0]
-    ends = divide_bars(ax, parts, names)
-    total = torch.stack(list(parts.values())).sum(dim=0)
-    for row, (end, value) in enumerate(zip(ends.tolist(), total.tolist(), strict=True)):
-        write(ax, f"{value:.2f}", end, row, (5, 0), ha="left")
-    ax.axvline(0, color="black", lw=1)
-    ax.margins(x=0.16)
-    legend_above(finish(ax, "reward, part by part, and its sum", ""))
-    ax.grid(visible=False)
-    return ax
 
 
 def draw_costs(
