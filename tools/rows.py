@@ -2,18 +2,19 @@
 
 .venv/bin/python -m tools.rows --model models/qwen
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
-.venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid" --fresh
+.venv/bin/python -m tools.rows --run runs/planned --name "form unpaid" --planned
 .venv/bin/python -m tools.rows --model models/qwen --supervise
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
 The second reads a folder of `train --task qwen`: what it noted of each update, a few
-responses, and what the model at its end makes of the same 64 rows. The third asks the
-192 rows behind them, before and after. The fourth is the rival: the same model imitates
-solutions of GSM8K, with the prompt of the run. The last trains for a coin, and the
-second reads it. Written to grpo_course/lessons/rows.json. The first two take some
-minutes each on two cores, the others half an hour or more.
+responses, and what the model at its end makes of the same 64 rows. The third does so
+for a run that was planned as a test of the others: it asks 256 rows, before and after.
+The fourth is the rival: the same model imitates solutions of GSM8K, with the prompt of
+the run. The last trains for a coin, and the second reads it. Written to
+grpo_course/lessons/rows.json. The first two take some minutes each on two cores, the
+others half an hour or more.
 """
 
 import argparse
@@ -53,7 +54,7 @@ from grpo_course.text.training import (
 )
 
 CONFIG = presets_of("qwen")["qwen"]
-COUNTS, PROBLEMS, FRESH, SHOWN = (0, 2, 4, 8), 64, 192, 4
+COUNTS, PROBLEMS, PLANNED, SHOWN = (0, 2, 4, 8), 64, 256, 4
 GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
 STEPS, SOLUTIONS, RATE = 32, 4, 1e-5  # of the imitation
 NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
@@ -163,9 +164,9 @@ def answers(
     return found, shown
 
 
-def before_and_after(folder: Path, name: str, rows: slice) -> dict[str, Any]:
-    """What some of the rows held back come to before and after a finished run."""
-    config = replace(saved_config(folder), eval_problems=rows.stop)
+def before_and_after(folder: Path, name: str, rows: int) -> dict[str, Any]:
+    """What so many rows held back come to before and after a finished run."""
+    config = replace(saved_config(folder), eval_problems=rows)
     newest = checkpoint_path(folder, saved_epochs(folder)[-1])
     found: dict[str, Any] = {
         "name": name,
@@ -173,14 +174,12 @@ def before_and_after(folder: Path, name: str, rows: slice) -> dict[str, Any]:
         "learning_rate": config.learning_rate,
     }
     for when, path in (("begun", str(config.model)), ("end", newest)):
-        policy, environment = load_trained(config, path, "validation")
-        problems = environment.problems[rows]
-        environment = make_environment(config, problems, environment.tokenizer)
-        found[when], found["written"] = answers(policy, environment, qwen.MARK)
+        tried = load_trained(config, path, "validation")
+        found[when], found["written"] = answers(*tried, qwen.MARK)
     return found
 
 
-def of_run(folder: Path, name: str) -> dict:
+def of_run(folder: Path, name: str, rows: int = PROBLEMS) -> dict:
     """A finished run: update by update, two responses of each, its start and end."""
     lines = read_lines(folder / METRICS)  # the last may be a look at held-out rows
     updates = [{key: line[key] for key in NOTED} for line in lines if NOTED[0] in line]
@@ -189,7 +188,7 @@ def of_run(folder: Path, name: str) -> dict:
         for one in read_lines(folder / SAMPLES)[::GROUP]
     ]
     return {
-        **before_and_after(folder, name, slice(0, PROBLEMS)),
+        **before_and_after(folder, name, rows),
         "form_weight": saved_config(folder).reward_weights["form"],
         "updates": updates,
         "responses": responses,
@@ -243,14 +242,13 @@ def main() -> None:
     parser.add_argument("--data", default="gsm8k")
     parser.add_argument("--run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", default="form unpaid", help="what it is called")
-    parser.add_argument("--fresh", action="store_true", help="ask it other rows")
+    parser.add_argument("--planned", action="store_true", help="ask it 256 rows")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
     options = parser.parse_args()
-    if options.run and options.fresh:
-        rows = slice(PROBLEMS, PROBLEMS + FRESH)
-        keep("fresh", before_and_after(options.run, options.name, rows))
+    if options.run and options.planned:
+        keep("planned", of_run(options.run, options.name, PLANNED))
         return
     if options.run:
         keep("runs", of_run(options.run, options.name))
