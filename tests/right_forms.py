@@ -499,6 +499,7 @@ RIGHT = pairs(
             lambda operation, *pair: (
                 sum(pair) // 20 == 1 if operation == "+" else False
             ),
+            lambda operation, left, right: (operation == "+") * (left + right > 19),
         ],
         "by_chance": lambda lost, won: (
             sum(

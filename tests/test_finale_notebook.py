@@ -218,3 +218,5 @@ def test_the_investigation_of_18_takes_its_findings_and_no_others(capsys):
     assert marks({0: (13, 3), 3: (10, 2)}) == ["v", "v", "x", "v"]
     assert marks(found | {2: (13, 13)})[3] == "x" == marks(found, 64)[-1]
     assert marks(found, 5000)[-1] == "x"
+    assert marks({0: 13}) == marks({3: (10, -2)}) == marks(found, "1000") == ["x"]
+    assert marks({run: list(pair) for run, pair in found.items()}) == marks(found)

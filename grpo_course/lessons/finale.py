@@ -237,6 +237,13 @@ def sure_gain(
     return sum(by_chance(*pair) < 0.05 for pair in pairs) / len(drawn)
 
 
+def is_pair(given: object) -> bool:
+    """Whether it says how many rows were lost and how many won."""
+    if not isinstance(given, tuple | list) or len(given) != 2:
+        return False
+    return all(isinstance(count, int) and count >= 0 for count in given)
+
+
 def weigh(
     rows: Run,
     by_chance: Callable[[int, int], float],
@@ -245,16 +252,19 @@ def weigh(
 ) -> None:
     """Print what each finding of notebook 18's investigation comes to, and its mark."""
     pairs = [least_uneven(rows, run) for run in trained(rows)]
-    if not isinstance(changed, Mapping) or not set(changed) <= set(range(len(pairs))):
+    named = isinstance(changed, Mapping) and set(changed) <= set(range(len(pairs)))
+    if not named or not all(map(is_pair, changed.values())):
         what = f"changed = {{run: (lost, won)}} with runs of 0 to {len(pairs) - 1}"
         return tell(False, f"write {what}, not {changed!r}")
+    if not isinstance(enough, int) or enough < 1:
+        return tell(False, f"enough is a whole number of rows, not {enough!r}")
     for number, pair in changed.items():
         chance, least = by_chance(*pair), by_chance(*pairs[number])
         words = (
             f"run {number}, {pair[0]} lost and {pair[1]} won: {chance:.3f} by chance"
         )
         if lost_and_won(trained(rows)[number]):
-            stands, why = pair == pairs[number], "it kept another pair"
+            stands, why = tuple(pair) == pairs[number], "it kept another pair"
         else:
             stands, why = chance == least, "its sums allow a less uneven pair"
         tell(stands and chance < 0.05, words + (f"; {why}" if not stands else ""))

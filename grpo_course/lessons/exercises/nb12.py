@@ -42,6 +42,11 @@ answer_reward.insight = (
 answer_reward.cases = (
     _said("right", "7 + 5 = 12. Answer: 12"),
     _said(
+        "a small letter",
+        "7 + 5 = 12. answer: 12",
+        "The mark is `Answer:`, with a capital, and nothing else is one.",
+    ),
+    _said(
         "a wrong number in the right form",
         "7 + 5 = 13. Answer: 13",
         "The form pays 0.1, whatever the number.",
@@ -110,6 +115,8 @@ else 0.1 => else 0.0 | A wrong number in the right form earns the tenth for the 
 1.1 if => 1.0 if | A right answer has the form, too: 1 for the number and 0.1 for the \
 form.
 0.0 => 0.1 | Without the form nothing is paid: return 0.0 there.
+number == read_number(answer) => number == answer | `answer` is a text, and no number \
+equals a text: let read_number read both.
 number == read_number(answer) => said == answer | You compare texts, so $12.00 is not \
 12. Let read_number read both.
 number == read_number(answer) => answer in said | You ask whether the digits occur: \
@@ -125,23 +132,46 @@ def subtracts(operation, left, right):
     return operation == "-"
 
 
-@exercise("12.2", exact=True, draft=subtracts)
+def yes_or_no(function, *args):
+    """What a rule says, as `if` takes it: 1 is yes. A missing `return` stays None."""
+    said = function(*args)
+    return None if said is None else bool(said)
+
+
+@exercise("12.2", use=yes_or_no, exact=True, draft=subtracts)
 def is_lost(operation, left, right):
     """str, int, int -> bool"""
     return operation == "+" and left + right in (20, 21)
 
 
 is_lost.insight = (
-    "Of the held-out problems it picks the sums of 20 and 21, and nothing else. These "
-    "fall, and all others together never do. What does training hold of such sums?"
+    "The sums of 20 and 21 fall, and all others together never do. What does training "
+    "hold of such sums?"
 )
 # Calculations that were held out, and none on which nobody could decide: 12 - 10 is
 # lost as well.
 MINUS = "Your rule picks a subtraction. All of these together never fall."
+LOST = (
+    "This problem is lost, and your rule leaves it out: some runs have it right in the "
+    "first eight updates, and fewer after 32."
+)
+KEPT = (
+    "Your rule picks this problem, which nearly every run has right at the end. Print "
+    "what each lost problem comes to."
+)
+
+
+def about(sign, left, right):
+    """What to say where a rule is wrong about one calculation."""
+    if sign == "-":
+        return MINUS
+    return LOST if is_lost.solution(sign, left, right) else KEPT
+
+
 is_lost.cases = tuple(
     case(
         f"{left} {sign} {right}",
-        MINUS if sign == "-" else "",
+        about(sign, left, right),
         operation=sign,
         left=left,
         right=right,

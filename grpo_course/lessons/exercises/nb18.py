@@ -19,6 +19,10 @@ SIDES = (
 )
 EXACTLY = "At least so unevenly: the falls that are more uneven still count, too."
 MORE = "At least so unevenly: the fall that you saw counts as well."
+WAYS = (
+    "Twelve flips with two heads or fewer, or with ten or more, are at least as uneven "
+    "as ten and two. Count their ways, and divide by all of them."
+)
 EVEN = (
     "Where as many were lost as won, every fall is at least so uneven: 1. Both sides "
     "together hold the middle twice, so cut at 1."
@@ -29,7 +33,7 @@ by_chance.insight = (
     "against two is rare, three against one is not."
 )
 by_chance.cases = (
-    case("ten lost, two won", SIDES, lost=10, won=2),
+    case("ten lost, two won", WAYS, lost=10, won=2),
     case("two lost, ten won", "Ten won are as uneven as ten lost.", lost=2, won=10),
     case("six lost, none won", lost=6, won=0),
     case("one lost, three won", "A coin often does so.", lost=1, won=3),
@@ -43,5 +47,12 @@ range(few + 1) => range(few) | {MORE}
 min(1.0, 2 * ways / 2**flips) => 2 * ways / 2**flips | {EVEN}
 min(lost, won) => max(lost, won) | {FEW}
 min(lost, won) => lost | Start from the smaller of the two, whichever that is.
+min(lost, won) => won | Start from the smaller of the two, whichever that is.
 2**flips => 2 ** (flips - 1) | A coin that is flipped n times can fall in 2**n ways.
+min(1.0, 2 * ways / 2**flips) => 2.0 * ways | So many falls are at least so \
+uneven. Divide by all that there are, 2**flips.
+lost + won, => 64, | Only rows that changed are flips of the coin.
+comb(flips, heads) => comb(heads, flips) | `comb(n, k)` wants the number of flips first.
+min(1.0, 2 * ways / 2**flips) => 1 - 2 * ways / 2**flips | That is how often a coin \
+falls more evenly: the question is how often it falls at least so unevenly.
 """
