@@ -16,14 +16,22 @@ def evidence(
     noises: Noises, always: float, sometimes: float, edge: float, more: float
 ) -> None:
     """Print what each finding comes to, and whether it stands."""
+    chances = {"always": always, "sometimes": sometimes, "edge": edge}
+    for name, p in chances.items():
+        if not 0.01 < p < 1:  # at 0 and 1 nothing varies, and edge looks at p - 0.01
+            return tell(False, f"{name} = {p:g}: take a p above 0.01 and below 1")
+    if abs(round(edge, 2) - edge) > 1e-6:
+        return tell(False, f"edge = {edge:g}: round it to one hundredth")
 
     def noisier(p: float, size: int, points: float = 0.0) -> bool:
         raw, left_out = noises(p, size, points)
         return left_out > raw
 
     worse = [size for size in SIZES if noisier(always, size)]
-    stands = len(worse) == len(SIZES) and 0 < always < 1  # at 0 and 1 nothing varies
-    tell(stands, f"always = {always}: noisier in groups of {spans(worse, SIZES)}")
+    tell(
+        len(worse) == len(SIZES),
+        f"always = {always}: noisier in groups of {spans(worse, SIZES)}",
+    )
 
     worse = [size for size in SIZES if noisier(sometimes, size)]
     stands = {2, 4} <= set(worse) and 64 not in worse
@@ -36,7 +44,7 @@ def evidence(
 
     raw, left_out = noises(always, 8, more)
     words = f"p = {always}, G = 8: raw {raw:.4f}, leave-one-out {left_out:.4f}"
-    stands = noisier(always, 8) and left_out < raw and 0 < always < 1
+    stands = noisier(always, 8) and left_out < raw
     tell(stands, f"more = {more:g}: {words}")
 
 

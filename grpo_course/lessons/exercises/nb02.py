@@ -127,6 +127,14 @@ colleague's step leads, which is up.
 "all, all pos vocab -> pos vocab") => \
 "all, all pos vocab -> pos vocab") / len(rewards) | You divide by the number of \
 responses. The probabilities make an average of the sum already.
+return einsum(response_probs * rewards, directions, "all, all p v -> p v") / \
+len(rewards) | You divide by the number of responses, as for a mean of samples. Here \
+every response is listed once, and its probability says how often it is drawn; its \
+gradient brings the probability once more.
+return einsum(response_probs.square() * rewards, directions, "all, all p v -> p v") / \
+(response_probs.square() * rewards).sum() | You make the weights sum to 1. An average \
+over draws weighs with the probabilities, which sum to 1 already; the rest belongs to \
+the push.
 * rewards => * (rewards - rewards.mean()) | You subtract a mean from the rewards. Here \
 they count as they are.
 """
@@ -194,7 +202,7 @@ NOT_MOVED = (
     "detach() or no_grad()."
 )
 BASELINE = (
-    "You take the mean of the group away, as in notebook 00. Why that helps is the "
+    "You compare with the group, as in notebook 00. Why that helps is the "
     "subject of notebook 03; here the deltas are the plain rewards."
 )
 one_update.insight = (
@@ -226,6 +234,14 @@ naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: 
 each response's log-probabilities with its reward.
 sort_distance_reward) => sort_distance_reward); rewards = rewards - \
 rewards.mean(dim=-1, keepdim=True) | {BASELINE}
+sort_distance_reward) => sort_distance_reward); rewards = (rewards - \
+rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4) | \
+{BASELINE}
+naive_loss(log_probs, rewards) => naive_loss(rewards, log_probs) | You have exchanged \
+the arguments, and broadcasting lets it pass: the log-probabilities come first, then \
+the deltas.
+naive_loss(log_probs, rewards) => -(rewards[..., None] * log_probs).sum() | You add \
+everything up, so the step grows with the size of the batch. The naive loss is a mean.
 sort_distance_reward) => sort_exact_reward) | You pay for whole answers alone, as \
 sort_exact_reward does. Asked is sort_distance_reward, which pays for each number.
 responses, model) => responses, model).exp() | You weigh probabilities. The policy \

@@ -44,6 +44,11 @@ def reward_of_the_last_best(rewards: Tensor) -> Tensor:
     return reward_of_the_first_best(rewards.flip(-1)).flip(-1)
 
 
+def reward_of_the_median(rewards: Tensor) -> Tensor:
+    one = one_hot(rewards.median(dim=-1).indices, rewards.shape[-1])
+    return rewards * one
+
+
 def centered_ranks(rewards: Tensor) -> Tensor:
     ranks = rewards.argsort(dim=-1).argsort(dim=-1).float()
     return ranks - ranks.mean(dim=-1, keepdim=True)
@@ -60,6 +65,10 @@ def centered_by_batch(rewards: Tensor) -> Tensor:
 def none_below_zero(rewards: Tensor) -> Tensor:
     deltas = center(rewards)
     return deltas - deltas.min()
+
+
+def a_little_for_all(rewards: Tensor) -> Tensor:
+    return center(rewards) + 0.01
 
 
 def centered_with_rounding(rewards: Tensor) -> Tensor:
@@ -99,6 +108,10 @@ OVERLOOKED = {
         "Of equals this one picks the last, and pushes that one alone. Ask it of all "
         "responses."
     ),
+    reward_of_the_median: (
+        "Of equals this one picks one in the middle, and pushes that one alone. Ask it "
+        "of all responses."
+    ),
     centered_ranks: (
         "Ranks put equal rewards in some order, so this one pushes some of them up and"
         " others down. The pushes cancel in their sum: ask it of each response."
@@ -114,6 +127,10 @@ OVERLOOKED = {
         "Beside other ties a tied group gets zero here, and beside a group whose rewards"
         " differ it is pushed up. Put such a group beside it."
     ),
+    a_little_for_all: (
+        "This one pushes every response up by 0.01, a tied group as well. Rounding is "
+        "smaller: ask for less than 0.001."
+    ),
 }
 
 
@@ -126,7 +143,8 @@ def ties_push_nothing(deltas_of):
 
 
 ties_push_nothing.insight = (
-    "A few lines, and they find faults that no training curve shows."
+    "It judges each of these functions rightly. A few lines find faults that no "
+    "training curve shows."
 )
 ties_push_nothing.cases = (
     case("this one pushes no tied group", ALARM, deltas_of=center),
@@ -189,6 +207,8 @@ leave_one_out.cases = (
     case("groups of two", rewards=[[0.0, 1.0], [7.0, 3.0], [2.0, 2.0]]),
 )
 leave_one_out.mistakes = """
+return (rewards.sum(-1, keepdim=True) - rewards) / (rewards.shape[-1] - 1) | This is \
+the mean of the others, the baseline. Subtract it from the rewards.
 / (rewards.shape[-1] - 1) => | You subtract the sum of the others. Divide it by their \
 number, G - 1.
 (rewards.shape[-1] - 1) => rewards.shape[-1] - 1 | The division comes before the \
