@@ -1,5 +1,6 @@
 """What 01_rewards claims."""
 
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -72,21 +73,33 @@ def lowered(prompt: Tensor, others: bool) -> Tensor:
     return usual
 
 
-def after_lowering(setting: Setting, others: bool = False) -> Tensor:
-    """P(sorted) of policies that such a reward pays. -> [seed]"""
+def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
+    """P(sorted) of policies paid by a table, which each prompt has. -> [seed]"""
     tokens = all_responses(5, 3).tolist()
-    table = {
+    paid = {
         (*prompt.tolist(), *response): reward
         for prompt in PROMPT_SETS[setting.prompts]
-        for response, reward in zip(
-            tokens, lowered(prompt, others).tolist(), strict=True
-        )
+        for response, reward in zip(tokens, table(prompt).tolist(), strict=True)
     }
 
     def reward(prompt: list[int], response: list[int]) -> float:
-        return table[(*prompt, *response)]
+        return paid[(*prompt, *response)]
 
     return sort_after(setting, **SGD | {"reward_fn": reward})
+
+
+def after_lowering(setting: Setting, others: bool = False) -> Tensor:
+    """P(sorted) of policies that such a reward pays. -> [seed]"""
+    return paid_by(setting, partial(lowered, others=others))
+
+
+def exact_and_half(prompt: Tensor) -> Tensor:
+    """The exact reward, and half a point for inclusion + ordering's dead ends. [all]"""
+    exact, partial_credit = (
+        all_rewards(prompt[None], 5, fn)[0]
+        for fn in (sort_exact_reward, sort_inclusion_ordering_reward)
+    )
+    return exact + is_dead_end(partial_credit) / 2
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -128,6 +141,10 @@ CLAIMS = (
         "The exact reward teaches more than partial credit with dead ends.",
         (SGD | {"reward_fn": sort_exact_reward},
          SGD | {"reward_fn": sort_inclusion_ordering_reward})),
+    Claim("01.pays",
+        "The exact reward teaches less when the other's dead ends earn half a point.",
+        (SGD | {"reward_fn": sort_exact_reward},
+         partial(paid_by, table=exact_and_half))),
     Claim("01.lowered",
         "Without its dead ends, the reward that has them teaches more.",
         (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),

@@ -62,6 +62,11 @@ numbers are equal.
 return sum(y in prompt for y in response) | You count numbers that occur anywhere. A \
 point needs the right number at the right position: compare position by position with \
 zip.
+sorted(prompt) => sorted(prompt, reverse=True) | Your truth falls from the largest \
+number to the smallest. Sorted means ascending.
+return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A \
+point needs the right number at the right position: compare position by position with \
+zip.
 return float(sorted(prompt) == response) | You give all or nothing. Partial credit \
 gives one point for each position that is right.
 return _matches_until_wrong(prompt, response) | You stop at the first wrong position. \
@@ -69,7 +74,13 @@ Later ones that are right earn their points too.
 """
 
 
-@exercise("1.2")
+def unaligned_matches(prompts, responses):
+    """int [batch pos], int [batch trial pos] -> float [batch trial]"""
+    truth = prompts.sort(dim=0).values
+    return (responses == truth).sum(dim=-1).float()
+
+
+@exercise("1.2", draft=unaligned_matches)
 def batch_matches(prompts, responses):
     """int [batch pos], int [batch trial pos] -> float [batch trial]"""
     truth = prompts.sort(dim=-1).values[:, None, :]  # [batch 1 pos]
