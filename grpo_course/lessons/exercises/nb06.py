@@ -209,6 +209,9 @@ losses.append(loss.detach()) => losses.append(loss.detach()); break | Your funct
 returns after the first step. Does `return` stand in the loop?
 "clipped", old) => "clipped", log_probs.detach()) | You note pi_old anew in every \
 step, so the ratio is always 1. Note it once, when the responses are new.
+model, 4, generator => model, 8, generator | Four responses are asked for to each \
+prompt, and yours are more or fewer.
+loss + beta * compute => loss + compute | Your KL is not multiplied by beta.
 loss + beta * compute_kl_penalty(log_probs, ref) => loss | The KL is 0 in all steps: \
 it is missing, or it compares the model with itself as it is now.
 loss + beta => loss - beta | You subtract the KL. The loss is minimized, so a penalty \
@@ -223,27 +226,28 @@ may tie all groups.
 
 
 # What a colleague may do wrong, as edits of the loop below.
-RATIO = '"clipped", old)'
-KL = "compute_kl_penalty(log_probs, ref)"
+SCORES = "log_probs, old, ref,"
 RENEWED = "epoch % period == 0"
 FAULTS = {
-    "pi_old and pi_ref are exchanged": {
-        RATIO: '"clipped", ref)',
-        KL: "compute_kl_penalty(log_probs, old)",
-    },
+    "pi_old and pi_ref are exchanged": {SCORES: "log_probs, ref, old,"},
     "the reference is copied once and never again": {RENEWED: "epoch == 0"},
     "the reference is the policy of the epoch": {RENEWED: "True"},
-    "pi_old is noted anew in every step": {RATIO: '"clipped", log_probs.detach())'},
+    "pi_old is noted anew in every step": {
+        SCORES: "log_probs, log_probs.detach(), ref,"
+    },
     "gradients add up": {"optimizer.zero_grad()": "pass"},
     "the responses are those of the first epoch": {
         "responses = generate": "responses = responses if epoch else generate",
     },
-    "the KL is subtracted": {"loss + beta": "loss - beta"},
+    "the KL is subtracted": {"deltas, beta)": "deltas, -beta)"},
 }
 A_RIGHT_LOOP = (
     "This loop is right. It adds up the loss in another order, so its numbers are "
     "rounded differently: allow for that."
 )
+
+
+loss_by_hand = inner_step_loss.solution
 
 
 def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
@@ -261,8 +265,7 @@ def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
             ref = compute_log_probs(prompts, responses, ref_model)
         for _ in range(num_steps):
             log_probs = compute_log_probs(prompts, responses, model)
-            loss = compute_loss(log_probs, deltas, "clipped", old)
-            loss = loss + beta * compute_kl_penalty(log_probs, ref)
+            loss = loss_by_hand(log_probs, old, ref, deltas, beta)
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
@@ -277,16 +280,16 @@ def loop_with(edits):
         if source.count(before) != 1:
             raise ValueError(f"{before!r} is not in the loop once")
         source = source.replace(before, after)
-    names = {**globals(), "loss_by_hand": inner_step_loss.solution}
+    names = {**globals()}
     exec(source, names)
     return names["train_by_hand"]
 
 
 IN_ANOTHER_ORDER = {
-    'compute_loss(log_probs, deltas, "clipped", old)': (
-        "loss_by_hand(log_probs, old, ref, deltas, beta)"
+    "loss_by_hand(log_probs, old, ref, deltas, beta)": (
+        'compute_loss(log_probs, deltas, "clipped", old)'
+        " + beta * compute_kl_penalty(log_probs, ref)"
     ),
-    "loss = loss + beta * compute_kl_penalty(log_probs, ref)": "pass",
 }
 prompts = PROMPTS  # by the names that the notebook has
 

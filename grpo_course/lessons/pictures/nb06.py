@@ -17,8 +17,6 @@ from grpo_course.classroom.plots import (
     PI_REF,
     axes_row,
     draw_box,
-    finish,
-    legend_above,
     plot_lines,
     write,
 )
@@ -161,28 +159,3 @@ def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = EPSILON) -> str:
         f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
         f"(hollow), {int(none.sum())} have a delta of 0 (grey). The KL {pull}."
     )
-
-
-def plot_passes(num_tokens: int, num_steps: int) -> Axes:
-    """Which tokens of a response each forward pass goes through, in order of time.
-
-    A pass that samples goes through one token; one that scores goes through all.
-    """
-    ax, start = axes_row(width=7.6, height=3.2)[0], num_tokens
-    look: dict[str, Any] = {"width": 1, "align": "edge", "ec": GROUND, "lw": 0.6}
-    name = f"sampling: {num_tokens} passes"
-    ax.bar(range(start), 1, bottom=range(start), color=PI, label=name, **look)
-    for name, passes, colour, hatch in (
-        (r"$\pi_{old}$ scores: 1 pass", 1, PI_OLD, ""),
-        (r"$\pi_{ref}$ scores: 1 pass", 1, PI_REF, ""),
-        (f"inner steps: {num_steps} pass{'es' * (num_steps > 1)}", num_steps, PI, "//"),
-    ):
-        at = range(start, start + passes)
-        ax.bar(at, num_tokens, color=colour, hatch=hatch, label=name, **look)
-        start += passes
-    ax.locator_params(integer=True)
-    ax.set(xlim=(0, start), ylim=(num_tokens, 0))
-    legend_above(finish(ax, "forward pass", "token")).grid(visible=False)
-    text = f"A stair of {num_tokens} sampling passes with a token each, then"
-    describe(ax.figure, f"{text} {start - num_tokens} passes over all tokens.")
-    return ax
