@@ -139,7 +139,7 @@ json_reward.cases = (
         hint="A value counts under its own key only: compare given.get(key) with "
         "gold[key].",
     ),
-    _said("no JSON", "Mia is 7 and lives in Rome.", "", "{", hint=NO_JSON),
+    _said("no JSON", "Mia is 7.", "", "{", json.dumps(MIA), hint=NO_JSON),
     _said("no object", "7", '"Mia"', '["Mia", 7, "Rome"]', "null", hint=NO_OBJECT),
     _said(
         "words around it",
@@ -186,6 +186,8 @@ except (ValueError, RecursionError): => except KeyError: && isinstance(given, di
 => given is not None | json.loads raises ValueError where a text is no JSON, and one \
 such completion ends the whole run: catch it. JSON may be a number or a list as well: \
 ask isinstance(given, dict). Pay 0 for both.
+given = None => return [0.0] * len(answer) | One text that is no JSON takes the others' \
+pay along. Pay 0 for it alone, and go on with the next.
 isinstance(given, dict) => given is not None | JSON may be a number, a text or a list \
 as well. Look with isinstance(given, dict) before you ask it for keys, and pay 0 for \
 the rest.
