@@ -72,6 +72,8 @@ CLAIMS = (
         (partial(learned, prompts=64), partial(learned, group=32)), within=0.05),
     Chain("16.large", "With as many updates groups of 32 learn more than groups of 8.",
         (partial(learned, group=32, budget=120_000), learned)),
+    Chain("16.fourfold", "With four times the budget groups of 8 still learn more.",
+        (partial(learned, budget=120_000), partial(learned, group=32, budget=120_000))),
     Chain("16.updates", "Three calls: 4 prompts a batch learn more than 16.",
         (partial(learned, prompts=4), learned)),
     Chain("16.short", "Short chains first learn more than three calls at once.",

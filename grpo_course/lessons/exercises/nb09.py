@@ -252,6 +252,8 @@ aggregation == => aggregation != | The two means are the wrong way round: \
 'sequence_mean' averages each response first.
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.mean() | You divide each response \
 by the width of the tensor. Padding is not its length: divide by mask.sum(dim=-1).
+(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => (kept.sum(dim=-1) / \
+mask.sum(dim=-1)).sum() | You add up the responses. Their losses are averaged: mean().
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.sum(dim=-1).mean() | You add up \
 the tokens of each response, and never divide by how many there are: mask.sum(dim=-1).
 -kept.sum() / mask.sum() => -kept.mean() | You divide by the size of the tensor. \
@@ -373,6 +375,8 @@ tokens: tokens[..., -width:].
 response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your mask \
 looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
 the response out first, then count its own EOS.
+masked_clip_loss( => -masked_clip_loss( | Your sign is turned: the loss of \
+9.4 has its minus sign already.
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs \
 the same: average each one first, then the averages.
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \

@@ -67,6 +67,8 @@ before it has ended: add them up with cumsum.
 were one token long. Ask which turn a position lies in.
 lengths.cumsum(-1) => lengths.flatten(0, -2)[:1].cumsum(-1).expand(lengths.shape) | \
 You use the lengths of the first response for all. Each response has its own.
+lengths.cumsum(-1) => (lengths * (lengths > 0).cumprod(-1)).cumsum(-1) | You stop at \
+the first empty turn. Others may follow: a tool says nothing, and the policy goes on.
 lengths.cumsum(-1) => lengths.gather(-1, \
 (lengths == 0).int().argsort(stable=True)).cumsum(-1) | You skip the empty turns, so what follows them goes to the \
 wrong side. An empty turn is one, too: keep its place.
@@ -116,6 +118,10 @@ for all turns of a group: early turns have more ahead of them, and would look be
 than late ones.
 to_go.mean(dim=-2, keepdim=True) => to_go.mean(dim=-3, keepdim=True) | The mean is \
 over the prompts. A group is the responses to one prompt: the axis trial.
+to_go.mean(dim=-2, keepdim=True) => rewards.mean(dim=-2, keepdim=True) | You take off \
+the mean of the turn's own reward. Take off that of its sum to the end.
+rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-2).cumsum(-2).flip(-2) | You add \
+up along trial, over the responses of a group. Add up the turns: the last axis.
 to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
 keepdim=True)) / to_go.std(dim=-2, keepdim=True) | You divide by the standard \
 deviation as well. The task only takes off the mean.
@@ -171,6 +177,18 @@ task counts it in.
 rewards[..., None] - mean => (rewards[..., None] - mean) * same.sum(-2) / \
 (same.sum(-2) - 1) | You leave the response itself out of the mean, and who stands \
 alone has none. The task counts it in.
+rewards[..., None] - mean => rewards[..., None] - ((same * rewards[..., None, :, \
+None]).sum(-2) - rewards[..., None]) / (same.sum(-2) - 1).clamp(min=1) | You leave the \
+response itself out of the mean, and who stands alone keeps all of its reward. The task \
+counts it in.
+rewards[..., None] - mean => 2 * rewards[..., None] - mean - rewards.mean(-1)[..., \
+None, None] | You add the comparison with the whole group, as GiGPO does. The task asks \
+for that at the same place alone.
+rewards[..., None] - mean => (rewards[..., None] - mean) / (((same * rewards[..., \
+None, :, None].square()).sum(-2) / same.sum(-2) - mean.square()).clamp(min=0).sqrt() + \
+1e-4) | You divide by the standard deviation as well. The task only takes off the mean.
+ / same.sum(-2) => | This is the sum of the rewards at the same place. Divide it by how \
+many stand there.
 .float() => .float().cumprod(-1) | You compare those that have read the same at this \
 turn and at all turns before it. The task asks for this turn alone.
 .float() => .all(-1, keepdim=True).float() && rewards[..., None] - mean => \
