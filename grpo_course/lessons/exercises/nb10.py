@@ -1,6 +1,7 @@
 """The exercises of 10_bug_hunt: probes to write, and a bug that they miss."""
 
 import io
+import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
 from functools import cache
@@ -57,6 +58,7 @@ its gradient grows with micro_batch_size | norm.item() => norm.item() * size
 its gradient shrinks with micro_batch_size | norm.item() => norm.item() / size
 its last bits depend on micro_batch_size | norm.item() => norm.item() * (1 + 1e-7 * \
 size)
+its gradient is rounded | norm.item() => round(norm.item(), 3)
 its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => \
 torch.cat(seen, dim=1) * size
 its updates move nothing | lr=s.learning_rate => lr=0.0
@@ -80,6 +82,10 @@ its loss is twice as large | s.beta * kl - gain => 2 * (s.beta * kl - gain)
 its KL is k2 | log_ratio.exp() - log_ratio - 1 => log_ratio**2 / 2
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - \
 gain).detach() + 0 * log_probs
+its gradient is three per cent larger in small parts | norm.item() => norm.item() * \
+(1 + 0.03 * (size < 64))
+its reference finds them unlikely | batch.ref_log_probs = self.score(batch) => \
+batch.ref_log_probs = self.score(batch) - 2.0
 its old scores are a little too high | batch.old_log_probs = self.score(batch) => \
 batch.old_log_probs = self.score(batch) + 0.02
 its old scores are a little too low | batch.old_log_probs = self.score(batch) => \
@@ -215,18 +221,22 @@ its scores are those of chance | No token is likely here.
 it is sure of every token
 it is sure of its responses, and of no prompt
 its scores are lower by a hair
+its reference finds them unlikely | Here the reference is wrong, and the old scores \
+are right: look at `old_log_probs`.
 """)
 own_words_look_likely.mistakes = f"""
 {BLIND}
 {LOUD}
-temperature=0.01 => | At the script's own temperature a healthy policy is surprised \
-by its samples too: that is its entropy. Sample so cold that no doubt is left.
+temperature=0.01 => | A healthy policy is surprised by its samples, too: at the \
+script's own temperature by many, and near 0 by a few, where two tokens are nearly as \
+likely. Sample cold, and take the mean.
+batch.old_log_probs => batch.ref_log_probs | You ask the reference, which has not \
+written these responses. Look at `old_log_probs`.
 temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that a \
 healthy policy has no doubt, and ask for a mean next to 0.
 [batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens \
 that `batch.mask` keeps.
-.mean() => .max() | One likely token is in every batch. Take the mean, or the least \
-likely one.
+.mean() => .max() | One likely token is in every batch. Take the mean.
 batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = \
 trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => \
 (trainer.score(batch) - batch.old_log_probs).abs().max() < 1e-3 | You score twice in \
@@ -262,6 +272,8 @@ its scores depend on the padding behind a response | In front of a prompt, paddi
 changes nothing here.
 its scores are others each time | No two scores are equal here.
 it knows padding by its token
+its old scores are a little too low | Two calls of `score` agree here, and only the \
+noted old scores do not. Compare one call with the other.
 """)
 padding_leaves_no_trace.mistakes = f"""
 {BLIND}
@@ -280,6 +292,8 @@ tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:
 there can change a score before it. Pad in front.
 attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: \
 `attention` is True there. A healthy model reads it then, and it should.
+before, atol => batch.old_log_probs, atol | The old scores were noted in another way, \
+perhaps a wrong one. Call `score` before the change, too.
 before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, \
 and compare a thing with itself. Keep the scores from before.
 """
@@ -307,6 +321,9 @@ the size here.
 its gradient shrinks with micro_batch_size | The norm that `update` returns depends \
 on the size here.
 its last bits depend on micro_batch_size | {LAST_BIT}
+its gradient is three per cent larger in small parts | Here the two norms differ by \
+three per cent. Take a tolerance of a thousandth.
+its gradient is rounded
 its logged loss grows with micro_batch_size
 its updates move nothing
 it sets its seed before each rollout
@@ -325,6 +342,8 @@ norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in
 && in (8, 1000): => in range(2): | Both trainers are made before either samples, and \
 the seed is set when one is made: so they sample different responses. Make and update \
 one, then the other.
+1e-3 => 0.2 | The tolerance is too wide: a bug may move the norm by a few per cent. A \
+thousandth of it is more than rounding needs.
 (8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. \
 Let one of them cut it.
 (8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm \
@@ -399,7 +418,10 @@ trainer 12
 loss_pulls_right.mistakes = f"""
 {BLIND}
 {LOUD} Do you take the gradient of the loss, and not its value, which pulls nowhere? \
-And an optimizer goes against the gradient.
+And do you take no risen token for a fallen one? A token has risen where its old \
+log-probability is the smaller one.
+-torch.autograd => torch.autograd | The other way round: an optimizer goes against the \
+gradient, so the pull is minus the gradient.
 good and bad and => | You ask about the KL alone. Ask about a good token and a bad \
 one, too, where the policy is as it was, where it has risen, and where it has fallen.
 and above < 0 < below => | You never ask about the KL. With a delta of 0 and a beta \
@@ -476,10 +498,12 @@ SIX = (
 )
 STILL = "a rollout and two updates are as they were"
 CHANGED = "it trains otherwise"
+RESEEDED = "it draws other random numbers, and else trains as it did"
+SEEDED = re.compile(r"\b(manual_seed|Random|load_model)\([^()]*\bs\.seed\b[^()]*\)")
 TRIED: tuple[dict[str, float], ...] = (
-    {},
-    {"num_inner_steps": 1, "beta": 0.5},
-    {"max_new_tokens": 8, "tool": True},
+    {"seed": 1},
+    {"seed": 2, "num_inner_steps": 1, "beta": 0.5},
+    {"seed": 3, "max_new_tokens": 8, "tool": True},
 )
 
 
@@ -500,11 +524,20 @@ def what_a_bug_does(function: Callable, asked: str) -> str | None:
         (probe,) = (each for each in SIX if each.__name__ == asked)
         said = probes.ask(probe, make_trainer)
         return "misses it" if said == probes.SILENT else said
+    if not differs(make_trainer):
+        return STILL
+    same_seed = SEEDED.sub(r"\1(s.seed)", text)
+    is_seed = same_seed != text and not differs(compiled(same_seed).Trainer)
+    return RESEEDED if is_seed else CHANGED
+
+
+def differs(make_trainer: Callable) -> bool:
+    """Whether a trainer does anything else than the healthy one."""
     for settings in TRIED:
         theirs, ours = behaviour(make_trainer, settings), healthy_run(str(settings))
         if any(distance(theirs[name], ours[name]) > CLOSE for name in ours):
-            return CHANGED
-    return STILL
+            return True
+    return False
 
 
 @cache
@@ -543,6 +576,9 @@ first argument of replace, spaces included.
 "total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => \
 "torch.multinomial(probs, 1)", "torch.multinomial(1 * probs, 1)" | This is another \
 way to write the same. A bug has to change what is learned.
+"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => \
+"torch.manual_seed(s.seed)", "torch.manual_seed(s.seed + 5)" | Another seed is no bug: \
+what the trainer learns is as good. Break something that must hold whatever the seed.
 "total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "/ num_tokens", \
 "/ len(part.tokens)" | The probe of 10.4 sees that the size of the parts matters now.
 "total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "s.beta * kl - \

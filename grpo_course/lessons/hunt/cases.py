@@ -35,6 +35,7 @@ from grpo_course.lessons.hunt.probes import (
     SILENT,
     VARIANTS,
     alarms_of,
+    ask,
     found_by,
     hear,
 )
@@ -225,26 +226,37 @@ class Case:
         return silent
 
     def _weigh(self, probe: Callable) -> str:
-        """Whether a probe that fires here proves anything."""
+        """Whether a probe that fires here proves anything.
+
+        A number copied from this very run differs in all other trainers, so the healthy
+        one by the same hand is asked, too.
+        """
         name = probe.__name__
-        if alarms := alarms_of(probe, self.settings):
+        alarms = alarms_of(probe, self.settings)
+        if not alarms and ask(probe, self._make_twin) != SILENT:
+            alarms = ["its healthy twin"]
+        if alarms:
             return (
                 f"{name}: fires, and on healthy trainers too ({', '.join(alarms)}), so "
                 "it proves nothing"
             )
         if name not in self.record.proofs:
             self.record.proofs.append(name)
-        return f"{name}: FIRES, and is silent in {len(VARIANTS)} healthy trainers"
+        return f"{name}: FIRES, and is silent in {len(VARIANTS) + 1} healthy trainers"
 
     def twin(self, probe: Callable) -> None:
         """A hint, for a point: what a probe says of the healthy trainer by the same
         hand, with the same settings."""
-        make = compiled(ANSWERS[self.name].healthy).Trainer
-        said, printed = heard_of(probe, lambda **more: make(**(self.settings | more)))
+        said, printed = heard_of(probe, self._make_twin)
         if self.record.points is None:
             self.record.num_twins += 1
         print(f"{probe.__name__}, of its healthy twin: {said}")
         show_printed(printed)
+
+    def _make_twin(self, **settings: float) -> Any:
+        """The healthy trainer by the same hand."""
+        make = compiled(ANSWERS[self.name].healthy).Trainer
+        return make(**(self.settings | settings))
 
     def read(self, stage: str) -> None:
         """Show a method of the trainer under test, once a probe has proved something.

@@ -654,24 +654,28 @@ COMPLAINTS = {
     ),
 }
 GUIDED = {"A": ("less", 15), "B": ("far", 16)}
+PAIR = 4, 18  # of the notebook's case with two bugs
 NUM_TURNS = 8  # of one hunt
+# What the six probes that a learner writes find; the first turn of a hunt is of these.
+WITHIN_REACH = 2, 5, 6, 8, 10, 12, 17, 20, 21, 23, 26, 27, 28, 29, 30, 31, 32
 
 
 def drawn_hunt(seed: int) -> list[tuple[str, int | None]]:
     """The complaints of a hunt, each with the number of its trainer; None: a healthy one.
 
-    Two or three are healthy, and at least one defect comes twice.
+    Two or three are healthy. No defect comes twice, nor one that the notebook has told.
     """
-    rng = random.Random(seed)
+    rng, told = random.Random(seed), {*PAIR, *(number for _, number in GUIDED.values())}
     while True:
         drawn = []
         for name in rng.sample(sorted(COMPLAINTS), NUM_TURNS):
             heard, number = COMPLAINTS[name], None
             if not heard.may_be_wrong or rng.random() < 0.7:
-                number = rng.choice(heard.suspects)
+                number = rng.choice([n for n in heard.suspects if n not in told])
             drawn.append((name, number))
         guilty = [number for _, number in drawn if number]
-        if NUM_TURNS - len(guilty) in (2, 3) and len({*guilty}) < len(guilty):
+        is_fair = NUM_TURNS - len(guilty) in (2, 3) and len({*guilty}) == len(guilty)
+        if is_fair and drawn[0][1] in WITHIN_REACH:
             return drawn
 
 
