@@ -133,8 +133,11 @@ def plot_reading(tokens: Tensor, real: Tensor, places: Tensor) -> Axes:
             tokens.tolist(), real.tolist(), places.tolist(), strict=True
         )
     ]
-    ax = axes_row(width=6.0, height=4.0)[0]
+    ax = axes_row(width=6.0, height=3.2)[0]
     cells(finish(ax, "may read", "token"), may.float(), texts="")
+    for edge in range(1, len(names)):
+        ax.axhline(edge - 0.5, color=PAPER, lw=3)
+        ax.axvline(edge - 0.5, color=PAPER, lw=3)
     ax.set_xticks(range(len(names)), names)
     ax.set_yticks(range(len(names)), names)
     rows = [f"{i}: {row.nonzero().flatten().tolist()}" for i, row in enumerate(may)]
