@@ -47,7 +47,6 @@ def graded(
     beta: float,
     errors_on: str = "all",
     estimator: str = "",
-    period: int = 0,
     shown: int = 18,
     turned: bool = False,
 ) -> Tensor:
@@ -55,8 +54,8 @@ def graded(
 
     The KL is exact and in the loss, or an estimate of the sampled tokens. `errors_on`
     is all responses, or those that the start says "often" or "seldom"; with an empty
-    one the grader is right. After each `period` steps the reference is a new copy.
-    `shown` is how many steps the start has imitated; `turned` takes KL(ref||pi).
+    one the grader is right. `shown` is how many steps the start has imitated; `turned`
+    takes KL(ref||pi).
     """
     prompts, seeds = PROMPT_SETS[setting.prompts], setting.seeds
     model = imitated(prompts, seeds, shown)
@@ -73,9 +72,7 @@ def graded(
     points = compute_reward(prompts, every, sort_distance_reward) + errors
     adam = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
     dice = [Generator().manual_seed(seed) for seed in seeds]
-    for step in range(round(300 * setting.length)):
-        if period and step % period == 0:
-            start = copy.deepcopy(model)
+    for _ in range(round(300 * setting.length)):
         responses = generate_responses(prompts, model, 10, dice)
         rewards = points.gather(-1, (responses * torch.tensor([25, 5, 1])).sum(dim=-1))
         deltas = rewards - rewards.mean(dim=-1, keepdim=True)
@@ -146,7 +143,5 @@ CLAIMS = (
     Claim("05.k3", "As a loss against a grader that errs, k2 protects more than k3.",
         (partial(graded, beta=1.0, estimator="k2"),
          partial(graded, beta=2.0, estimator="k3"))),
-    Claim("05.wears_off", "A reference renewed every 10 steps protects less.",
-        (partial(graded, beta=1.0), partial(graded, beta=1.0, period=10))),
 )
 # fmt: on

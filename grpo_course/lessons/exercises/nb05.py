@@ -73,6 +73,10 @@ log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights
 probabilities: log_probs.exp().
 (log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside \
 down, so the result is minus the KL. It is log pi minus log ref.
+(log_probs - ref_log_probs) => (log_probs - ref_log_probs).abs() | You add the area \
+below the line. A token that became rarer counts as negative.
+(log_probs - ref_log_probs) => (log_probs - ref_log_probs).clamp(min=0) | You leave \
+out the area below the line. A token that became rarer counts as negative.
 log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are \
 right, but you froze the weights. The policy decides how often it visits a token, so \
 they carry gradient too.
@@ -207,6 +211,9 @@ off. On the policy's own samples it is 1, and its gradient is what k3 lacks.
 (log_probs - old_log_probs).exp() => (old_log_probs - log_probs).exp() | The ratio is \
 upside down: pi / pi_old turns an average over the samples of pi_old into one over \
 those of pi.
+(log_probs - old_log_probs).exp() => log_probs.exp() | You weigh with pi. The tokens \
+were sampled with pi_old, so a likely one turns up more often already: weigh with \
+pi / pi_old.
 (log_probs - old_log_probs).exp() => (log_probs / old_log_probs) | A quotient of \
 log-probabilities is no ratio of probabilities: subtract, then exp.
 (log_probs - old_log_probs).exp() => (log_probs - old_log_probs) | Your ratio is still \
