@@ -87,6 +87,13 @@ def without(start: Weight, kind: str) -> Weight:
     )
 
 
+def full(start: Weight, kind: str) -> Weight:
+    """A push of 1 on one kind of token; the others as `start` has them."""
+    return lambda ratio, good: torch.where(
+        KINDS[kind](ratio, good), 1.0, start(ratio, good)
+    )
+
+
 @patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)
 def no_minimum(setting: Setting) -> Tensor:
     """Ten steps with the clipped product alone. -> [seed]"""
@@ -160,6 +167,12 @@ CLAIMS = (
     Claim("04.risen",
         "With the ratio, they do without a push on good tokens that have risen.",
         (pushed_by(without(unclipped, "good, risen")), pushed_by(unclipped))),
+    Claim("04.multiplied",
+        "They also do with a push of 1 on good tokens that have risen.",
+        (pushed_by(full(unclipped, "good, risen")), pushed_by(unclipped))),
+    Claim("04.faded",
+        "And with a push of 1 on good tokens that have fallen.",
+        (pushed_by(full(unclipped, "good, fallen")), pushed_by(unclipped))),
     Claim("04.minimum",
         "With large steps, the smaller of two products beats the clipped one alone.",
         (few | steps(10, rate=0.02), no_minimum)),

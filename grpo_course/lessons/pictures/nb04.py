@@ -54,15 +54,18 @@ def plot_rates(arms: Mapping[str, Mapping[float, Tensor]], ylabel: str) -> Axes:
     A bar is two standard errors of the mean over the seeds to each side.
     """
     ax, told = axes_row(width=8.0, height=3.4)[0], []
-    for (name, runs), (colour, line) in zip(arms.items(), looks_of(arms), strict=True):
+    looks = zip(arms.items(), looks_of(arms), strict=True)
+    for place, ((name, runs), (colour, line)) in enumerate(looks):
         means, errors = mean_and_error(torch.stack(list(runs.values())))
         look: Any = {"color": colour, "ls": line, "lw": 2, "marker": "o", "ms": 4}
-        rates = list(runs)
+        look |= {"elinewidth": 1.2}
+        # A little apart, so that bars at one rate do not cover each other.
+        rates = [rate * 1.025 ** (place - (len(arms) - 1) / 2) for rate in runs]
         ax.errorbar(rates, means, ENOUGH * errors, label=name, capsize=3, **look)
         top = int(means.argmax())
         ring: Any = {"mfc": "none", "mec": colour, "ms": 13, "mew": 2}
         ax.plot(rates[top], means[top], "o", **ring)
-        told.append(f"{name} best at {rates[top]:g} with {means[top]:.2f}")
+        told.append(f"{name} best at {list(runs)[top]:g} with {means[top]:.2f}")
     ax.set_xscale("log")
     every = sorted({rate for runs in arms.values() for rate in runs})
     ticks = [rate for rate in every if f"{rate:.0e}"[0] in "1235"]
