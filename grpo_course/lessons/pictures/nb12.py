@@ -96,6 +96,33 @@ def plot_held_out(
     return row
 
 
+def plot_kinds(
+    kinds: Mapping[str, Sequence[Mapping[str, Any]]], stops: Sequence[int]
+) -> list[Axes]:
+    """How each kind of held-out problem fares: a thin line a run, a thick one the mean.
+
+    The problems are as `finale.held_out` gives them.
+    """
+    row = axes_row(len(kinds), width=11, height=3.0)
+    words = []
+    for ax, (name, asked) in zip(row, kinds.items(), strict=True):
+        seeds = sorted({one["seed"] for one in asked})
+        each = [
+            torch.tensor([one["came_out"] for one in asked if one["seed"] == seed])
+            .double()
+            .mean(0)
+            for seed in seeds
+        ]
+        mean = torch.tensor([one["came_out"] for one in asked]).double().mean(0)
+        ax.plot(stops, torch.stack(each, -1), color=COLOURS[0], lw=1, alpha=0.55)
+        ax.plot(stops, mean, color=COLOURS[0], lw=3)
+        label = "held out, share right" if ax is row[0] else ""
+        finish(ax, "after so many updates", label, name).set_ylim(0, 1.03)
+        words.append(f"{name}: {mean[0]:.2f} at first, {mean[-1]:.2f} at the end")
+    describe(plt.gcf(), f"The share right of each kind. {'; '.join(words)}.")
+    return row
+
+
 def plot_sums(
     asked: Sequence[Mapping[str, Any]],
     practised: Collection[tuple[str, int, int]],

@@ -35,11 +35,11 @@ def balance(lost: int, won: int) -> tuple[float, float]:
     return ends.min().item(), ends.max().item()
 
 
-def plot_ends(rows: Run, intervals: bool = False) -> Axes:
-    """A row for each run: rows lost to the left, won to the right, a dot for the rest.
+def plot_ends(rows: Run) -> Axes:
+    """A row for each run: rows lost to the left, won to the right, their difference.
 
-    A run that kept only sums gets its dot alone. With `intervals`, its bars are the
-    least uneven pair that its sums allow, hatched, and each dot gets its interval.
+    The bars of a run that kept only sums are the least uneven pair that these allow,
+    hatched. The dot of the difference has its interval.
     """
     runs, told = trained(rows), []
     ax = axes_row(width=8, height=0.9 + 0.42 * len(runs))[0]
@@ -47,16 +47,14 @@ def plot_ends(rows: Run, intervals: bool = False) -> Axes:
         pair, kept = least_uneven(rows, run), lost_and_won(run)
         change = run["end"]["right"] - begun(rows, run)["right"]
         told.append(f"{run['name']}, seed {run['seed']}: {change:+d}")
-        if kept or intervals:
-            for sign, count, colour in zip((-1, 1), pair, (DOWN, UP), strict=True):
-                look: dict[str, Any] = {"ec": colour, "alpha": 0.6}
-                look |= {"fc": colour} if kept else {"fc": "none", "hatch": "///"}
-                ax.barh(row, sign * count, 0.62, **look)
-            told[-1] += f", {pair[0]} lost and {pair[1]} won"
-        if intervals:
-            low, high = balance(*pair)
-            ax.plot([low, high], [row, row], color="black", lw=2)
-            told[-1] += f", interval {low:+.1f} to {high:+.1f}"
+        for sign, count, colour in zip((-1, 1), pair, (DOWN, UP), strict=True):
+            look: dict[str, Any] = {"ec": colour, "alpha": 0.6}
+            look |= {"fc": colour} if kept else {"fc": "none", "hatch": "///"}
+            ax.barh(row, sign * count, 0.62, **look)
+        low, high = balance(*pair)
+        ax.plot([low, high], [row, row], color="black", lw=2)
+        told[-1] += f", {pair[0]} lost and {pair[1]} won"
+        told[-1] += f", interval {low:+.1f} to {high:+.1f}"
         ax.plot(change, row, "o", color="black", ms=6)
     names = [f"{i}  {run['name']}, seed {run['seed']}" for i, run in enumerate(runs)]
     ax.set_yticks(range(len(runs)), names)
@@ -66,6 +64,6 @@ def plot_ends(rows: Run, intervals: bool = False) -> Axes:
     ax.set_xlim(-reach, reach)
     problems = start_of(rows)["problems"]
     describe(ax.figure, f"Rows lost and won, of {problems}. {'; '.join(told)}.")
-    xlabel = f"of {problems} rows: lost ←   → won   (● their balance)"
+    xlabel = f"of {problems} rows: lost ←   → won   (● the difference)"
     finish(ax, xlabel, "").grid(visible=False, axis="y")
     return ax
