@@ -70,6 +70,8 @@ lengths * deltas.numel() => lengths | The mean over responses is missing: divide
 their number, deltas.numel().
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all \
 responses of the batch: divide by deltas.numel().
+deltas.numel() => mask.any(dim=-1).sum() | You divide by the number of responses that \
+hold a token. The mean runs over all responses, also those without one.
 return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the \
 loss. Its gradient does not vanish where delta is not zero.
 return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which \
@@ -340,6 +342,13 @@ log_line.mistakes = f"""
 -old_log_probs[mask].mean() => -(torch.where(mask, old_log_probs, 0).sum(dim=-1) / \
 mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
 one weighs more. Take one mean over all tokens of the batch.
+-old_log_probs[mask].mean() => -((old_log_probs * mask).sum(dim=-1) / \
+mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
+one weighs more. Take one mean over all tokens of the batch.
+(log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | \
+The ratio is upside down. It is pi over pi_old: exp(log_probs - old_log_probs).
+(log_probs - old_log_probs)[mask].exp() => (log_probs / old_log_probs)[mask] | You \
+divide log-probabilities. The ratio is the exp of their difference.
 -old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
 old_log_probs[mask]).sum() | You add up p log p, which is the entropy only over all \
 tokens of a vocabulary. These tokens are samples: a plain mean of the \
