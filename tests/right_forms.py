@@ -520,6 +520,10 @@ RIGHT = pairs(
             )
             / new.numel()
         ),
+        "turn_mask": lambda lengths, width: (
+            (torch.arange(width) >= ((end := lengths.cumsum(-1)) - lengths)[..., None])
+            & (torch.arange(width) < end[..., None])
+        )[..., ::2, :].any(-2),
         "turn_deltas": lambda r: (
             (to_go := r.sum(-1, keepdim=True) - r.cumsum(-1) + r)
             - to_go.mean(-2, keepdim=True)

@@ -51,6 +51,10 @@ not count.
 again after the tool.
 pos[:, None] >= ends => pos[:, None] > ends | Each turn is one token too long: \
 positions count from 0, so a turn of one token ends before position 1.
+torch.arange(width) => torch.arange(1, width + 1) | Your positions begin at 1, and \
+each turn ends one token early. They count from 0.
+pos < ends[..., -1:] => pos < ends.max() | All responses end where the longest does. \
+Each has its own last end.
 lengths.cumsum(-1) => lengths.cumsum(0) | You add up along the first axis, so the \
 turns of one response are added to another's. Add up the turns of each response: \
 cumsum(-1).
