@@ -23,12 +23,16 @@ def learned(
     setting: Setting,
     critic: bool = True,
     num_epochs: int = 50,
+    alone: int = 0,
     critic_rate: float = 0.01,
     init_scale: float = 0.1,
     centered: bool = False,
     **knobs,
 ) -> Tensor:
-    """P(sorted) of PPO with a critic, or of the same loop without. -> [seed]"""
+    """P(sorted) of PPO with a critic, or of the same loop without. -> [seed]
+
+    In `alone` epochs before, the critic learns by itself.
+    """
     prompts = PROMPT_SETS[setting.prompts]
     policy = make_policy(prompts, setting.seeds, init_scale)
     groups: list[dict] = [{"params": policy.model.parameters()}]
@@ -48,10 +52,15 @@ def learned(
         mean = rewards.mean(dim=(-2, -1), keepdim=True)
         return rewards - mean if centered else rewards
 
+    if alone:
+        critics = torch.optim.Adam(groups[1:])
+        first = replace(config, num_epochs=alone)
+        train(policy, prompts, reward, critics, first, **kind)
     train(policy, prompts, reward, optimizer, config, **kind)
     return exact_sorted_probability(policy.model, prompts).mean(dim=-1).detach()
 
 
+plain = partial(learned, whiten_deltas=False)
 single: dict[str, Any] = {
     "num_epochs": 300,
     "num_steps_per_epoch": 2,
@@ -77,6 +86,10 @@ CLAIMS = (
     Claim("08.lambda",
         "λ = 0 believes a critic that knows nothing, and learns less than λ = 1.",
         (partial(learned, lam=1.0), partial(learned, lam=0.0))),
+    Claim("08.first", "With λ = 0 it helps if the critic learns alone at first.",
+        (partial(plain, lam=0.0, alone=30), partial(plain, lam=0.0))),
+    Claim("08.critic_rate", "With λ = 0 a critic ten times as fast makes it worse.",
+        (partial(plain, lam=0.0), partial(plain, lam=0.0, critic_rate=0.1))),
     Claim("08.alone", "With single responses, a learned value beats raw rewards.",
         (partial(alone, whiten_deltas=False), raw)),
     Claim("08.whitened", "With single responses, whitening beats raw rewards too.",

@@ -14,7 +14,7 @@ from grpo_course.classroom.plots import axes_row, learned, plot_learned
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.pictures import nb07 as pushes
 from grpo_course.lessons.pictures.nb05 import plot_gap, plot_kl_area
-from grpo_course.lessons.pictures.nb08 import plot_value_steps
+from grpo_course.lessons.pictures.nb08 import plot_critic, plot_value_steps
 from grpo_course.lessons.pictures.shared import CORNERS, draw_clip_plane
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
@@ -203,3 +203,14 @@ def test_the_steps_of_the_stair_are_td_errors():
     written = [text.get_text() for text in ax.texts]
     assert [t for t in written if t[:1] in "+-" and t] == [f"{e:+.1f}" for e in errors]
     assert "1: +0.7" in alternative_text(ax.figure)
+
+
+def test_a_critic_is_drawn_against_exact_values_of_the_first_seed():
+    exact = torch.arange(24.0).reshape(2, 2, 2, 3) / 8
+    axes = plot_critic({0: (torch.zeros_like(exact), exact), 1: (exact + 0.5, exact)})
+    said = [ax.collections[2].get_offsets() for ax in axes]  # those of V_2
+    assert [dots[:, 0].tolist() for dots in said] == [
+        exact[0, ..., 2].flatten().tolist()
+    ] * 2
+    assert said[0][:, 1].tolist() == [0.0] * 4
+    assert "after 1 rollout 0.50" in alternative_text(axes[0].figure)

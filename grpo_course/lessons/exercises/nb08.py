@@ -184,11 +184,24 @@ the critic's targets need them as they are.
 """
 
 
-def stepped(function, start, num_steps):
+# What torch says of a usual mistake, and what the learner reads in its place.
+MEANING = {
+    "scalar outputs": "a loss of several numbers",
+    "'function'": "a function where its values belong",
+}
+
+
+def stepped(function, samples, num_steps):
     """The loss of each of a few steps on the same samples: what an answer is good for."""
-    samples, losses = start(), []
+    given, losses = samples(), []
     for _ in range(num_steps):
-        loss = function(*samples)
+        try:
+            loss = function(*given)
+        except (RuntimeError, TypeError) as error:
+            for text, meaning in MEANING.items():
+                if text in str(error):
+                    return meaning
+            raise
         if not isinstance(loss, torch.Tensor) or loss.ndim:
             return loss
         if loss.requires_grad:
@@ -200,7 +213,7 @@ def stepped(function, start, num_steps):
 def samples_of(rate, optimizer, scale=1.0, shared=False):
     """What one rollout of two prompts, three responses, four tokens leaves behind."""
 
-    def start():
+    def samples():
         logits = torch.nn.Parameter(numbers(2, 3, 4, 5))
         guesses = logits if shared else torch.nn.Parameter(numbers(2, 3, 4) - 0.3)
         tokens = (torch.arange(24) * 7 % 5).reshape(2, 3, 4, 1)
@@ -219,7 +232,9 @@ def samples_of(rate, optimizer, scale=1.0, shared=False):
         deltas = scale * numbers(4, 3, 2).reshape(2, 3, 4)
         return actor, critic, optimizer(weights, lr=rate), old, old_values, deltas
 
-    return start
+    sizes = "2 prompts, 3 responses to each, 4 tokens"
+    samples.__name__ = f"{sizes}; optimizer {optimizer.__name__}, rate {rate:g}"
+    return samples
 
 
 @exercise("8.3", use=stepped)
@@ -242,23 +257,42 @@ ppo_step.insight = (
     "for each token, the critic by regression on what turned out."
 )
 ppo_step.cases = (
-    case("one step", start=samples_of(0.1, torch.optim.SGD), num_steps=1),
-    case("four steps", start=samples_of(0.5, torch.optim.SGD), num_steps=4),
-    case("four steps of Adam", start=samples_of(0.1, torch.optim.Adam), num_steps=4),
+    case("the loss of a step", samples=samples_of(0.1, torch.optim.SGD), num_steps=1),
     case(
-        "large deltas",
-        start=samples_of(0.05, torch.optim.Adam, scale=5.0),
+        "the loss of each of four steps on the same samples",
+        samples=samples_of(0.5, torch.optim.SGD),
+        num_steps=4,
+    ),
+    case(
+        "the loss of each of four steps of Adam",
+        samples=samples_of(0.1, torch.optim.Adam),
+        num_steps=4,
+    ),
+    case(
+        "the loss of each of three steps with large deltas",
+        samples=samples_of(0.05, torch.optim.Adam, scale=5.0),
         num_steps=3,
     ),
     case(
-        "actor and critic share their weights",
-        start=samples_of(0.05, torch.optim.Adam, shared=True),
+        "the loss of each of three steps, actor and critic on shared weights",
+        samples=samples_of(0.05, torch.optim.Adam, shared=True),
         num_steps=3,
     ),
 )
 STILL = (
-    "Nothing moves. Zero the gradients, then loss.backward(), then optimizer.step(): "
-    "is one missing, or out of order?"
+    "The loss is the same at each step, so no weight has moved. First zero the "
+    "gradients, then loss.backward(), then optimizer.step(): is one missing, or out of "
+    "order?"
+)
+
+SEVERAL = (
+    "backward() needs a loss of one number, and yours has one for each token. Take the "
+    "mean over all tokens in both parts, and mind the brackets: in "
+    "ratio * deltas.mean() the mean is that of the deltas alone."
+)
+CALLED = (
+    "actor and critic are functions without arguments. Call them: actor() gives the "
+    "log-probabilities, and critic() the values."
 )
 
 ppo_step.mistakes = f"""
@@ -279,13 +313,25 @@ targets = old_values + deltas => targets = old_values | The critic would learn t
 stay as it was. What turned out is its old value plus the delta.
 old_values + deltas => old_values - deltas | The sign is reversed: a positive delta \
 means that more came than the critic had expected.
-torch.minimum => torch.maximum | You take the larger product. The smaller one counts, \
-or a token that has moved enough is never let go.
+torch.minimum => torch.maximum | You take the larger of the two products. Take the \
+smaller one: it is what stops the push on a token that has moved enough.
 torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | You take the \
-clipped product alone. A bad token that has risen could never come back: take the \
-smaller of both products.
+clipped product alone. Take the smaller of both products. The clipped one has no \
+gradient outside the range, so a bad token that has risen could never come back.
 square().mean() => mean().square() | You square the mean, so errors of opposite sign \
 cancel before the square. Square each error, then take the mean.
+clipped * deltas).mean() => clipped * deltas).sum(-1).mean() | In the actor's part \
+you add up the tokens of each response. Take the mean over all tokens.
+clipped * deltas).mean() => clipped * deltas) | {SEVERAL}
+square().mean() => square() | {SEVERAL}
+torch.minimum(ratio * deltas, clipped * deltas) => ratio * deltas | {SEVERAL}
+actor() => actor | {CALLED}
+critic() => critic | {CALLED}
+square().mean() => square().sum() | In the critic's part you add up all tokens. Take \
+the mean over them.
+square().mean() => abs().mean() | You take the absolute error. The value loss squares it.
+(critic() - targets).square().mean() / 2 => torch.nn.functional.smooth_l1_loss(critic(), \
+targets) | smooth_l1_loss squares small errors only. The value loss squares all of them.
 clipped * deltas).mean() => clipped * deltas).sum(-1).mean() && square().mean() => \
 square().sum(-1).mean() | You add up the tokens of each response. Take the mean over \
 all tokens, in both parts.
@@ -314,6 +360,13 @@ clamp(0.8, 1.2) => clamp(max=1.2) | You clip above only. A bad token whose ratio
 fallen below 0.8 has moved enough, too: clip to 0.8 and 1.2.
 clamp(0.8, 1.2) => clamp(-0.2, 0.2) | You clip the ratio to a range around 0. It is 1 \
 where nothing has changed: clip it to 0.8 and 1.2.
+torch.exp(actor() - old_log_probs) => torch.exp((actor() - old_log_probs).sum(-1, \
+keepdim=True)) | You make one ratio of a whole response. Here each token has its own: \
+leave out the sum.
+gain = => deltas = deltas.mean(-1, keepdim=True); gain = | You give all tokens of a \
+response the same delta. Here each token has its own, as it was noted.
+clamp(0.8, 1.2) => clamp(0.8) | You clip below only. A good token whose ratio has risen \
+above 1.2 has moved enough, too: clip to 0.8 and 1.2.
 torch.exp(actor() - old_log_probs) => (actor() - old_log_probs) | The exp is missing: \
 this is the logarithm of the ratio.
 torch.exp(actor() - old_log_probs) => (actor() / old_log_probs) | You divide \
@@ -337,6 +390,12 @@ torch.minimum(ratio * deltas, clipped * deltas) => (actor() * deltas) | This is 
 naive loss, delta times log pi. PPO's has the ratio in its place, and clips it.
 loss.detach() => (-gain).detach() | You return the actor's part alone. Return the \
 whole loss, without its graph.
+loss.detach() => gain.detach() | You return the gain, the actor's part alone. Return \
+the whole loss, without its graph.
+loss = -gain + 0.5 * value_loss => loss = 0.5 * (value_loss - gain) | You halve the \
+actor's part, too. c_V belongs to the value loss alone.
+optimizer.step() => optimizer.step(); optimizer.step() | You step twice with the same \
+gradient. One call of the function takes one step.
 loss = -gain + 0.5 * value_loss => whole = lambda: 0.25 * (critic() - \
 targets).square().mean() - torch.minimum((actor() - old_log_probs).exp() * deltas, \
 (actor() - old_log_probs).exp().clamp(0.8, 1.2) * deltas).mean(); loss = whole() && \

@@ -1,5 +1,6 @@
 """What notebook 08 alone draws."""
 
+from collections.abc import Mapping
 from itertools import pairwise
 from typing import Any
 
@@ -9,6 +10,8 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
+    COLOURS,
+    FAINT,
     GROUND,
     PI,
     PI_REF,
@@ -17,6 +20,7 @@ from grpo_course.classroom.plots import (
     cells,
     draw_arrow,
     finish,
+    legend_below,
     sign_colour,
     write,
 )
@@ -76,3 +80,30 @@ def plot_fading(errors: Tensor, deltas: Tensor, lam: float) -> Axes:
     title = f"λ = {lam:g}: what reaches each token"
     ax.set(title=title, xlabel="token", xticks=range(count))
     return ax
+
+
+def plot_critic(seen: Mapping[int, tuple[Tensor, Tensor]]) -> list[Axes]:
+    """What the critic of the first seed says against the exact values.
+
+    A panel for each rollout: seen[rollouts] is what it says after so many, and the
+    exact values of the same tokens, both [seed batch trial pos]. A dot is the beginning
+    of a response.
+    """
+    axes = axes_row(len(seen), width=2.4 * len(seen), height=3.1)
+    errors = []
+    for ax, (count, pair) in zip(axes, seen.items(), strict=True):
+        said, exact = (values[0].flatten(0, -2) for values in pair)  # [response pos]
+        most = said.shape[-1]  # a point for each token
+        ax.plot([0, most], [0, most], color=FAINT, lw=1, zorder=1)
+        for t, (colour, mark) in enumerate(zip(COLOURS, "os^", strict=False)):
+            look: dict[str, Any] = {"color": colour, "marker": mark, "lw": 0}
+            ax.scatter(exact[:, t], said[:, t], s=30, label=f"$V_{t}$", **look)
+        title = f"after {count} rollout{'s' * (count != 1)}" if count else "at first"
+        finish(ax, "exact value", "the critic says" if ax is axes[0] else "", title)
+        limits = (-0.4, most + 0.5)
+        ax.set(xlim=limits, ylim=limits, xticks=range(most + 1), yticks=range(most + 1))
+        errors.append(f"{title} {(said - exact).square().mean().sqrt():.2f}")
+    legend_below(axes)
+    told = f"What the critic says against the exact values: off by {', '.join(errors)}."
+    describe(axes[0].figure, told)
+    return axes
