@@ -178,10 +178,7 @@ def _reply(description, text, answer="7", hint=""):
     return case(description, hint, completion=text, answer=answer)
 
 
-honest_reward.insight = (
-    "Nothing but the right answer in the right form pays. It is also sparse: training "
-    "starts better with partial credit for the form."
-)
+honest_reward.insight = "Nothing but the right answer in the right form pays."
 honest_reward.cases = (
     _reply(
         "a right response",
