@@ -1,6 +1,5 @@
 """What 07_zero_loss claims."""
 
-import random
 from functools import partial
 from typing import Any
 
@@ -45,13 +44,6 @@ noted = PLAIN | {"num_epochs": 20, "num_steps_per_epoch": 4, "learning_rate": 3e
 noted_anew = noted | {"loss_mode": "naive"}
 
 
-def kl_of_noise(setting: Setting) -> Tensor:
-    """The KL in the end where a response earns a random number."""
-    dice = random.Random(setting.seeds.start)
-    noise = with_kl | {"reward_fn": lambda *_: dice.random()}
-    return seen("kl", LAST, **noise)(setting)
-
-
 Logged = partial(Claim, not_tried={BEST: "no arm is to be made large"})
 # fmt: off
 CLAIMS = (
@@ -65,7 +57,5 @@ CLAIMS = (
         (0.0, seen("policy_loss", slice(None), **many | {"num_epochs": 50}))),
     Claim("07.anew", "Where pi_old is noted anew in each inner step, less is learned.",
         (repeated(noted, 4), repeated(noted_anew, 4))),
-    Logged("07.random", "The KL grows more with real rewards than with random ones.",
-        (seen("kl", LAST, **with_kl), kl_of_noise)),
 )
 # fmt: on
