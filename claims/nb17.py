@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from claims.runner import (
@@ -81,15 +82,20 @@ def worth_of(policy: Any, setting: Setting) -> Tensor:
     return (chances * true_rewards(prompts)).sum(-1).mean(-1)
 
 
-def by_dpo(setting: Setting, of_chosen: bool = False) -> Tensor:
+def by_dpo(setting: Setting, of_chosen: bool = False, turned: bool = False) -> Tensor:
     """DPO at beta = 0.1 on 40 pairs that the start wrote: what it is worth. [seed]
 
-    Or the mean change of log pi of the chosen responses.
+    Or the mean change of log pi of the chosen responses. `turned` makes the truly
+    better response of each pair the chosen one.
     """
     seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
     policy = warm_start(seeds, prompts)
     before = all_log_probs(policy.model, prompts).detach()
     pairs = draw_pairs(40, seeds, prompts, chances=before.exp())
+    if turned:
+        chosen, rejected = of_pairs(true_rewards(prompts).expand_as(before), pairs)
+        wrong = (chosen < rejected)[..., None]
+        pairs = torch.where(wrong, pairs.flip(-1), pairs)
     dpo(pairs, policy, prompts, 0.1, round(200 * setting.length), 0.001 * setting.rate)
     if not of_chosen:
         return worth_of(policy, setting)
@@ -143,6 +149,20 @@ def paying(teacher: Any, of_right: float, of_wrong: float, points: float = 5) ->
     return {"deltas_of": deltas_of}
 
 
+def judged(teacher: Any, points: bool = False, with_term: bool = True) -> dict:
+    """Each token is marked, by the teacher or by points, less log pi or not.
+
+    The marks are compared within the group, place by place.
+    """
+
+    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
+        marks = 5 * teachers.in_place(rollout) if points else teacher.log_probs(rollout)
+        marks = (marks - with_term * log_probs).mT  # trial comes last
+        return by_group(rollout, marks, log_probs).mT
+
+    return {"deltas_of": deltas_of}
+
+
 def weak_teacher(setting: Setting) -> Tensor:
     """P(right) of a teacher that was shown less. -> [seed]"""
     return teachers.probability_right(teachers.make_teacher(setting.seeds, 28))
@@ -175,6 +195,8 @@ CLAIMS = (
         (the_start, by_dpo)),
     FromStart("17.chosen", "The chosen responses become rarer, too, at β = 0.1.",
         (0.0, partial(by_dpo, of_chosen=True))),
+    FromStart("17.turned", "The same pairs without wrong choices add true reward.",
+        (partial(by_dpo, turned=True), the_start)),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
@@ -182,6 +204,12 @@ CLAIMS = (
          partial(by_panel, num_judges=16, correlation=0.5))),
     Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
     Taught("17.imitation", "Imitation leads distillation.", (imitated, distilled)),
+    Taught("17.points", "Points for each token teach more than a teacher's opinion.",
+        (partial(taught, make=partial(judged, points=True)),
+         partial(taught, make=judged))),
+    Taught("17.term", "Without its -log π distillation teaches less.",
+        (partial(taught, make=judged),
+         partial(taught, make=partial(judged, with_term=False)))),
     Taught("17.wrong",
         "With 5 points -log π helps more for wrong numbers than for right ones.",
         (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
