@@ -40,7 +40,7 @@ def evidence(
     below, at = noisier(edge - 0.01, 64), noisier(edge, 64)
     words = f"G = 64 is {'noisier' if at else 'quieter'} at {edge:.2f}"
     words += f" and {'noisier' if below else 'quieter'} at {edge - 0.01:.2f}"
-    tell(at and not below, f"edge = {edge}: {words}")
+    tell(at and not below, f"edge = {edge:g}: {words}")
 
     raw, left_out = noises(always, 8, more)
     words = f"p = {always}, G = 8: raw {raw:.4f}, leave-one-out {left_out:.4f}"
