@@ -16,7 +16,7 @@ from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
 from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
-from grpo_course.lessons.word_order import WordOrder, accuracy, same_words
+from grpo_course.lessons.word_order import WordOrder, accuracy, same_words, try_parts
 from grpo_course.sort import sort_distance_reward
 from grpo_course.text.task_check import attack
 
@@ -142,3 +142,27 @@ def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
         opening = WordOrder(num_examples=number).opening("Turn them.")
         assert len(opening) == 1 + 2 * number
         assert opening[0]["content"] == "Turn them."
+
+
+def up_to_the_first_wrong_word(completions, answer, **kwargs):
+    """As the notebook's own way."""
+    rewards = []
+    for text, right in zip(completions, answer, strict=True):
+        given, wanted = text.lower().split(), right.split()
+        same = [a == b for a, b in zip(given, wanted, strict=False)] + [False]
+        rewards.append(same.index(False) / max(len(given), len(wanted)))
+    return rewards
+
+
+@pytest.mark.parametrize(
+    ("reward", "marks"),
+    [
+        (same_words, "xxxvvx"),
+        (accuracy, "vvvvxv"),
+        (up_to_the_first_wrong_word, "vvvvvv"),
+    ],
+)
+def test_a_reward_for_parts_is_marked_by_what_it_pays(reward, marks, capsys):
+    texts = files("grpo_course.lessons") / "real_texts.json"
+    try_parts(reward, json.loads(texts.read_text("utf-8"))["order"]["2"])
+    assert "".join(line[1] for line in capsys.readouterr().out.splitlines()) == marks
