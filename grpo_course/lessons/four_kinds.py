@@ -25,8 +25,11 @@ GOAL = 0.7  # P(sorted) that one changed kind has to reach
 RATES = (0.003, 0.01)
 
 
-def changed_kinds(weight: Weight, start: Weight) -> list[str]:
-    """The kinds of token, among them those at ratio 1, that two weights push apart."""
+def changed_kinds(weight: Weight, start: Weight) -> tuple[list[str], bool]:
+    """The kinds of token, among them those at ratio 1, that two weights push apart.
+
+    Then whether `weight` pushes any of them harder than `start`, or the other way.
+    """
     ratio = torch.tensor([0.01, 0.1, 0.5, 0.75, 0.9, 1.0, 1.1, 1.25, 1.5, 2.0, 10.0])
     ratio = ratio.repeat(2)[None, None]  # good ones, then bad ones, [batch trial pos]
     good = torch.arange(ratio.shape[-1])[None, None] < ratio.shape[-1] // 2
@@ -40,7 +43,8 @@ def changed_kinds(weight: Weight, start: Weight) -> list[str]:
         for name, of_kind in KINDS.items()
         if (apart & of_kind(ratio, good)).any().item()
     ]
-    return found + [NOT_MOVED] * bool((apart & (ratio == 1)).any())
+    found += [NOT_MOVED] * bool((apart & (ratio == 1)).any())
+    return found, bool((apart & ((ours > theirs) | (ours < 0))).any())
 
 
 def evidence(
@@ -55,7 +59,7 @@ def evidence(
     convicted if it alone was changed, if that helps at every rate by more than two
     standard errors, and if at the last one P(sorted) is above the goal by as much.
     """
-    changed = changed_kinds(weight, start)
+    changed, harder = changed_kinds(weight, start)
     print("changed:", "; ".join(changed) or "nothing")
     if not changed:
         print("Nothing follows: change the push on one kind of token.")
@@ -76,5 +80,9 @@ def evidence(
         print(f"Convicted: {changed[0]}.")
     elif all(helps):
         print(f"It does harm, but it is not all: {GOAL} was to be reached.")
+    elif harder:
+        print(
+            "Nobody is acquitted: you pushed harder, or the other way. Push less hard."
+        )
     else:
         print(f"Acquitted: {changed[0]}. It does not help at every rate.")
