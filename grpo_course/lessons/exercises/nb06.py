@@ -209,6 +209,10 @@ losses.append(loss.detach()) => losses.append(loss.detach()); break | Your funct
 returns after the first step. Does `return` stand in the loop?
 "clipped", old) => "clipped", log_probs.detach()) | You note pi_old anew in every \
 step, so the ratio is always 1. Note it once, when the responses are new.
+"clipped", old) => "unclipped", old) | Nothing is clipped. Ask compute_loss for \
+"clipped".
+"normalized_rewards" => "centered_rewards" | The deltas are to be those of \
+"normalized_rewards", which divides by the spread of the group.
 model, 4, generator => model, 8, generator | Four responses are asked for to each \
 prompt, and yours are more or fewer.
 loss + beta * compute => loss + compute | Your KL is not multiplied by beta.
