@@ -76,13 +76,19 @@ def plot_rates(arms: Mapping[str, Mapping[float, Tensor]], ylabel: str) -> Axes:
 
 
 def plot_runs(runs: Mapping[str, Tensor]) -> list[Axes]:
-    """P(sorted) and entropy of each arm, means over the seeds. [2 rollout seed] each"""
+    """P(sorted) and entropy of each arm, means over the seeds. [2 rollout seed] each
+
+    A band is two standard errors to each side.
+    """
     axes = axes_row(2, width=9.5)
     for row, ylabel in enumerate(("P(sorted)", "entropy (nats)")):
         for (name, run), (colour, line) in zip(
             runs.items(), looks_of(runs), strict=True
         ):
-            axes[row].plot(run[row].mean(-1), color=colour, ls=line, lw=2, label=name)
+            mean, error = mean_and_error(run[row])
+            axes[row].plot(mean, color=colour, ls=line, lw=2, label=name)
+            edges = mean - ENOUGH * error, mean + ENOUGH * error
+            axes[row].fill_between(range(len(mean)), *edges, color=colour, alpha=0.2)
         finish(axes[row], "rollouts", ylabel)
     place: Any = {"loc": "lower center", "bbox_to_anchor": (0.5, 0.93), "ncols": 4}
     handles = axes[0].get_legend_handles_labels()
