@@ -53,6 +53,14 @@ return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
 return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
 return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() / 2 | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
+return -torch.nn.functional.logsigmoid(chosen.sigmoid() - rejected.sigmoid()).mean() \
+| {SEPARATE}
+chosen - rejected).mean() => chosen - rejected).exp().mean().log() | You average the \
+probabilities before the logarithm: a pair that is very wrong hides among others. Each \
+pair has a loss of its own, and the mean comes last.
+return -(chosen - rejected).mean() | This is the mean difference, which can grow for \
+ever. The probability of the choice is its sigmoid; the loss is minus the logarithm of \
+that.
 return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
 for strengths, and they may be negative. The strengths are e to the rewards; chosen \
 over both is then the sigmoid of the difference.
@@ -130,6 +138,9 @@ log_probs.exp()).detach() | You compare probabilities. The KL is a mean of \
 differences between logarithms.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).sum(-1, \
 keepdim=True).expand_as(log_probs).detach() | Every token of a response gets the same \
+delta. The teacher judges each by itself.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0).sum(-1, \
+keepdim=True).expand_as(log_probs) | Every token of a response gets the same \
 delta. The teacher judges each by itself.
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
