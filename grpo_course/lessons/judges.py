@@ -108,7 +108,8 @@ def try_panel(
     tell(good, f"chosen = {panel!r}: {words}")
     floor = limit_of(known, sure)
     enough = copies == float("inf") and floor > error
-    tell(enough, f"copies = {copies:g}: {words if enough else 'what do they share?'}")
+    words = "that is so" if enough else "what do they share?"
+    tell(enough, f"copies = {copies:g}: {words}")
     if good and right:
         truth = true_rewards()
         ends = {who: train(truth + errors[at].mean(0)) for who, at in places.items()}
