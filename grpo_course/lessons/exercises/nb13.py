@@ -59,6 +59,8 @@ mask.sum(-1) => mask.sum() | You divide by the tokens of all responses together.
 by the response's own length, mask.sum(-1).
 return (log_probs / old_log_probs * mask).sum(-1) / mask.sum(-1) | You divide \
 log-probabilities. The logarithm of a ratio is their difference, and exp comes last.
+log_probs - old_log_probs => log_probs / old_log_probs | You divide log-probabilities. The \
+logarithm of a ratio is their difference.
 mask.sum(-1) => mask.sum(-1).float().mean() | You divide by the mean length of all \
 responses. Divide by the response's own length, mask.sum(-1).
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | The \
@@ -129,6 +131,8 @@ as PPO does, so bad tokens have no bound. Bound the ratio first.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], 1.2 * \
 deltas[..., None]).detach() | You take the minimum after the deltas, as PPO does, so a \
 bad token weighs at least 1.2. Bound the ratio first.
+* log_probs) => * log_probs.exp()) | This pulls on the probability. CISPO pulls on its \
+logarithm, which log_probs already is.
 * log_probs) => ) | log pi is missing: the weight is frozen, so nothing here has a \
 gradient.
 .clamp(max=1.2) => .clamp(max=1.28) | The bound is 1.2 here, and not DAPO's 1.28.

@@ -25,10 +25,13 @@ weights_of_large_groups.mistakes = """
 at p = 0.5 the table says 2, and not 4.
 1 / (p * (1 - p)).sqrt() => 1 / p.sqrt() | That is the second row where p is small. \
 Look at mirror images: 0.9 weighs as much as 0.1.
+1 / (p * (1 - p)).sqrt() => 2 * torch.ones_like(p) | The second row is 2 at p = 0.5 \
+alone. Ask for 0.1 and 0.01, in groups of hundreds.
 1 / (p * (1 - p)).sqrt() => (p * (1 - p)).sqrt() | The second row is upside down: hard \
 prompts weigh more, not less.
 1 / p] => (1 - p) / p] | That is the third row where p is small. At p = 0.5 the table \
 says 2, and not 1.
+1 / p] => 1 / p**2] | The third row rises too fast: at p = 0.5 the table says 2, and not 4.
 1 / p] => 1 / (p * (1 - p))] | The third row has no mirror images: at p = 0.9 the \
 table says 1.11, and at 0.1 it says 10.
 1 / (p * (1 - p)).sqrt(), 1 / p => (p * (1 - p)).sqrt(), p | These are the divisors. \
@@ -82,6 +85,9 @@ without replacement.
 return (num_right >= 1).float() | This is pass@n: whether any of all samples is \
 right. Only k of them are drawn.
 return num_right / num_samples | This is pass@1, the share of right samples.
+return ((num_right[:, None] - torch.arange(k)) / (num_samples - torch.arange(k)))\
+.prod(-1) | This is the chance that all k are right. pass@k asks for \
+at least one: take one minus the chance that all k are wrong.
 return (num_right / num_samples * k).clamp(max=1) | The chances of k draws do not add \
 up: two draws can both be right. Take the chance that all k are wrong.
 1 - ((wrong => ((wrong | This is the chance that all k are wrong. pass@k is one minus \
