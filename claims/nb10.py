@@ -38,5 +38,8 @@ CLAIMS = (
         "With a large β, the reward gains by a reference that is the policy itself.",
         (partial(earned, cause="reference is the policy itself", beta=0.5),
          partial(earned, beta=0.5)), seeds=range(8)),
+    Claim("10.untied", "With that reference, a large β earns as much as none.",
+        (partial(earned, cause="reference is the policy itself", beta=0.5),
+         partial(earned, beta=0.0)), within=0.02, seeds=range(8)),
 )
 # fmt: on

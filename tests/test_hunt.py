@@ -669,6 +669,10 @@ def test_a_repair_is_judged_by_what_it_does(capsys):
     line = f"return is_eos.{WRONG_LINE}"
     assert not case.accuse(line, "return self.mask")
     assert not case.accuse(WRONG_LINE, "cumsum(dim=1) < 1")
+    assert "That costs nothing" in capsys.readouterr().out and not case.record.wrong
+    assert not case.accuse("/ num_tokens", "/ 2") and len(case.record.wrong) == 1
+    wide = inspect.getsource(case.module.Trainer.response_mask)
+    assert not case.accuse(wide, "") and len(case.record.wrong) == 2
     ended = "torch.nn.functional.pad(is_eos.cumsum(1)[:, :-1], (1, 0))"
     assert case.accuse(line, f"return {ended} == 0")
     assert "bit for bit, in 5 runs." in capsys.readouterr().out

@@ -4,7 +4,7 @@ import difflib
 import io
 import json
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from functools import cache
@@ -47,6 +47,7 @@ WORTH = 4  # points of a defect
 WRONG = 2  # what a wrong accusation takes off
 READS = 2  # methods that one reads for nothing; each further one takes a point off
 SHORT = 8  # lines of a repair, at most
+NARROW = 3  # lines of an accusation that may name the right place
 LONGEST = 12  # lines of what a probe prints that are shown
 OTHER_SEEDS = 10  # of hunted runs: not those of the healthy runs beside them
 
@@ -297,10 +298,10 @@ class Case:
         self._require_proof()
         source = self._repaired(*given)
         with redirect_stdout(io.StringIO()) as told:
-            right = self._judge(source)
+            right, is_fined = self._judge(source, given[::2])
         if right:
             record.granted[given] = told.getvalue()
-        else:
+        elif is_fined:
             record.wrong.add(given)
         print(told.getvalue(), end="")
         return right
@@ -323,14 +324,16 @@ class Case:
             source = source.replace(wrong, right)
         return source
 
-    def _judge(self, source: str) -> bool:
-        """Whether a repair mends something, and the case's state and words after it."""
+    def _judge(self, source: str, accused: Sequence[str]) -> tuple[bool, bool]:
+        """Whether a repair mends something, and whether it costs points; also the
+        case's state and words after it."""
         answer = ANSWERS[self.name]
+        is_fined = not self._at_fault(accused)
         make, before = compiled(source).Trainer, answer.source
         equal, words = compare(make, answer.healthy)
         mended = [*answer.left]
         if compare(make, before)[0]:
-            equal, mended = False, []
+            equal, mended, is_fined = False, [], True
             words = "It does what it did before, so this line was not at fault."
         elif not equal:  # one of two may be repaired
             mended = [n for n in answer.left if is_mended(make, n, answer.left)]
@@ -338,8 +341,10 @@ class Case:
         right = equal or bool(mended)
         print("\n".join(wrap(f"[{'v' if right else 'x'}] {words}")))
         if not right:
-            print(f"    A wrong accusation takes {WRONG} points off.")
-            return False
+            fine = f"A wrong accusation takes {WRONG} points off."
+            free = "The place is right, and your repair is not. That costs nothing."
+            print(f"    {fine if is_fined else free}")
+            return False, is_fined
         for number in mended:
             show_debriefing(DEFECTS[number])
         show_change(before, source)
@@ -349,7 +354,23 @@ class Case:
             answer.source, self.module = source, compiled(source)
             answer.left = [n for n in answer.left if n not in mended]
             print("\nThat was one. Something else is still wrong.")
-        return True
+        return True, False
+
+    def _at_fault(self, accused: Sequence[str]) -> bool:
+        """Whether one of a few accused lines is among those that are wrong."""
+        answer, named, wrong = ANSWERS[self.name], set(), set()
+        for text in accused:
+            start = answer.source.index(text) + len(text) - len(text.lstrip())
+            first = answer.source.count("\n", 0, start)
+            named |= {*range(first, first + len(text.strip().splitlines()))}
+        theirs, ours = answer.source.splitlines(), answer.healthy.splitlines()
+        matcher = difflib.SequenceMatcher(None, theirs, ours, autojunk=False)
+        for tag, start, end, _, _ in matcher.get_opcodes():
+            if tag == "insert":  # a line is missing: either neighbour is accused
+                wrong |= {start - 1, start}
+            elif tag != "equal":
+                wrong |= {*range(start, end)}
+        return len(named) <= NARROW and bool(named & wrong)
 
     def acquit(self) -> bool:
         """Say that nothing is wrong with this trainer.
@@ -376,7 +397,7 @@ class Case:
             "\n".join(
                 wrap(
                     f"[v] It is healthy. Your silent probes find {len(seen)} of "
-                    f"{len(DEFECTS)} defects elsewhere, so far are you sure of it."
+                    f"{len(DEFECTS)} defects elsewhere; that is how sure you can be."
                 )
             )
         )
