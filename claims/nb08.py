@@ -11,12 +11,24 @@ from claims.runner import PROMPT_SETS, Claim, Setting
 from grpo_course.loop import Rollout, train
 from grpo_course.ppo import PPO, Critic, PPOConfig
 from grpo_course.sort import (
+    SortModel,
+    compute_log_probs,
     exact_entropy,
     exact_sorted_probability,
     make_policy,
     rollout_reward,
     sort_distance_reward,
 )
+
+
+@torch.no_grad()
+def exact_values(model: SortModel, rollout: Rollout) -> Tensor:
+    """Points so far, plus the probabilities of right numbers to come. [... pos]"""
+    answers = rollout.prompts.sort(dim=-1).values[:, None]  # [batch 1 pos]
+    right = answers.expand_as(rollout.responses[..., :1, :])
+    points = (rollout.responses == right).float()
+    chances = compute_log_probs(rollout.prompts, right, model).exp()
+    return points.cumsum(-1) - points + chances.flip(-1).cumsum(-1).flip(-1)
 
 
 def learned(
@@ -27,11 +39,13 @@ def learned(
     critic_rate: float = 0.01,
     init_scale: float = 0.1,
     centered: bool = False,
+    exact: bool = False,
     **knobs,
 ) -> Tensor:
     """P(sorted) of PPO with a critic, or of the same loop without. -> [seed]
 
-    In `alone` epochs before, the critic learns by itself.
+    In `alone` epochs before, the critic learns by itself. With `exact`, exact values
+    stand in its place.
     """
     prompts = PROMPT_SETS[setting.prompts]
     policy = make_policy(prompts, setting.seeds, init_scale)
@@ -43,6 +57,8 @@ def learned(
         kind = {"kind": PPO, "critic": values}
         kind["entropy"] = lambda rollout: exact_entropy(policy.model, rollout.prompts)
     optimizer = torch.optim.Adam(groups, lr=0.001 * setting.rate)
+    if exact:
+        kind["critic"] = partial(exact_values, policy.model)
     length = round(num_epochs * setting.length)
     config = PPOConfig(num_epochs=length, **{"num_steps_per_epoch": 10} | knobs)
     given = rollout_reward(sort_distance_reward)
@@ -86,6 +102,8 @@ CLAIMS = (
     Claim("08.lambda",
         "λ = 0 believes a critic that knows nothing, and learns less than λ = 1.",
         (partial(learned, lam=1.0), partial(learned, lam=0.0))),
+    Claim("08.exact", "With exact values in the critic's place, λ = 0 learns more.",
+        (partial(plain, lam=0.0, exact=True), partial(plain, lam=0.0))),
     Claim("08.first", "With λ = 0 it helps if the critic learns alone at first.",
         (partial(plain, lam=0.0, alone=30), partial(plain, lam=0.0))),
     Claim("08.critic_rate", "With λ = 0 a critic ten times as fast makes it worse.",
