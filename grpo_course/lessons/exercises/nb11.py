@@ -342,6 +342,8 @@ completion_mask.cases = (
     _tokens_case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], width=3, eos=0),
 )
 completion_mask.mistakes = """
+return response_mask(tokens, eos) | This is the mask of notebook 09, which ends with \
+the first EOS of the prompt. Begin where the response begins: tokens[:, prompt_width:].
 response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens, eos)[:, \
 prompt_width:] | The prompt holds EOS too: it ends the user's message. You count it, \
 and the response is over before it began. Count from prompt_width on.
