@@ -96,6 +96,10 @@ RUN_IT = (
     "This is Python and no JSON, and eval would run whatever a policy writes. Only "
     "json.loads reads it as data: pay 0 here."
 )
+UNHASHABLE = (
+    "A value may be a list or an object, which no set can hold, and one such "
+    "completion ends the whole run. Compare key by key, with given.get(key)."
+)
 MISSING = (
     "A key that is missing is wrong, too: 2/3 here. Divide by the number of keys in "
     "either, given.keys() | gold.keys(), and read them with given.get(key)."
@@ -154,6 +158,11 @@ json_reward.cases = (
         hint='The text "7" is not the number 7: compare the values as json.loads '
         "gives them, not as texts.",
     ),
+    _said(
+        "a list for a value",
+        '{"name": [], "age": 7, "city": {"Rome": 1}}',
+        hint=UNHASHABLE,
+    ),
     _said("Python, no JSON", str(MIA), "dict(name='Mia', age=7)", hint=RUN_IT),
     _said(
         "a null too many",
@@ -197,6 +206,10 @@ for keys, and pay 0 for the rest.
 isinstance(given, dict) => given is not None and ("" in given) is not None | JSON may \
 be a number, a text or a list as well. Look with isinstance(given, dict) before you \
 ask it for keys, and pay 0 for the rest.
+sum(given.get(key) == value for key, value in gold.items()) => \
+len({*given.items()} & {*gold.items()}) | A value may be a list or an object, which no \
+set can hold, and one such completion ends the whole run. Compare key by key, with \
+given.get(key).
 given.get(key) == value => given[key] == value | given[key] is an error where the \
 response lacks the key, and one such completion ends the whole run: given.get(key) is \
 None there.

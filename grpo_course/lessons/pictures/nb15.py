@@ -117,7 +117,7 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
         ax.set_xticks(range(len(models)), short)
         ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
         finish(ax, "", "share right", way.replace(", ", ",\n")).label_outer()
-    labels = ["each other seed", f"seed {weakest['seed']}, the weakest start"]
+    labels = ["the other seeds", f"seed {weakest['seed']}, the weakest start"]
     lines = axes[0].lines[0], axes[0].lines[-1]
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
     axes[0].figure.legend(lines, labels, ncols=2, **place)
