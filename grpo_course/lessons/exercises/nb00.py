@@ -48,6 +48,8 @@ subtract the group's mean before you divide by its spread.
 divided by the spread. Subtract the mean first, and divide the difference.
 rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has \
 a positive delta.
+/ (spread + 1e-4) => / spread + 1e-4 | You add the small number to the quotient. It \
+belongs to the spread, inside brackets, so that nothing is divided by zero.
 std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 \
 or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as \
 rewards.std does by itself.
@@ -113,6 +115,9 @@ responses)).mean() | You normalize the logits along pos. The numbers that one po
 may hold are the last axis: Categorical does it there, or log_softmax(-1).
 group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas \
 are not divided by the spread of their group. Use group_deltas, as you wrote it.
+-(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | You \
+take both means before you multiply. The deltas of a group add up to zero, so nothing is \
+left. Multiply first, each response by its own delta.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after \
 batch. As it is, the dice of one prompt meet the responses of another.
 group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You \
