@@ -142,7 +142,7 @@ Once = partial(Claim, not_tried={"other prompts": "there is one prompt"})
 CLAIMS = (
     Variant("13.dr_grpo", "Dr. GRPO leads GRPO.",
         (partial(paid, **dr_grpo), paid)),
-    Variant("13.rloo", "RLOO differs little from GRPO.",
+    Variant("13.rloo", "RLOO stays within 0.06 of GRPO.",
         (partial(paid, deltas_mode="leave_one_out"), paid), within=0.06),
     Variant("13.cispo", "CISPO falls behind GRPO.",
         (paid, partial(paid, loss_mode="cispo", aggregation="token_mean"))),
@@ -153,7 +153,7 @@ CLAIMS = (
         "A loud penalty for length is learned first: responses become shorter.",
         (written, partial(written, **dapo_pieces)),
         not_tried=NO_PROMPTS | {BEST: "a longer response is not better"}),
-    Variant("13.stale", "A clip around a stale writer is a speed limit.",
+    Variant("13.stale", "A clip around an old writer slows learning.",
         (stale, partial(stale, old_log_probs_from="sampler"))),
     Once("13.gspo",
         "At 24 tokens, a clip for each response leads a clip for each token.",
