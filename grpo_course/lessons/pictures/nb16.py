@@ -8,23 +8,25 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import (
     COLOURS,
+    DOWN,
+    FAINT,
     LINES,
+    UP,
     axes_row,
     finish,
     legend_below,
+    plot_bands,
+    write,
 )
 
 
 def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
     """Reward and logged entropy in each rollout; runs[name] has both, [rollout seed]."""
     axes = axes_row(2, width=10.0)
-    for row, (name, run) in enumerate(runs.items()):
-        for ax, values in zip(axes, run, strict=True):
-            colour, line = COLOURS[row], LINES[row]
-            ax.plot(values.mean(dim=-1), color=colour, ls=line, label=name)
-    finish(axes[0], "rollout", "mean reward")
-    finish(axes[1], "rollout", "logged entropy, nats")
-    legend_below(axes)
+    labels = ("mean reward", "logged entropy, nats")
+    for which, (ax, label) in enumerate(zip(axes, labels, strict=True)):
+        curves = {name: run[which] for name, run in runs.items()}
+        plot_bands(curves, label, "rollout", ax=ax)
     return axes
 
 
@@ -37,6 +39,47 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
             ax.plot(stops, curve[:, seed], label=kind, **look)
         ax.set(ylim=(-0.03, 1.03))
-        finish(ax, "update", "" if seed else "share right", f"seed {seed}")
+        finish(ax, "update", "" if seed else "held out, right", f"seed {seed}")
     legend_below(axes)
     return axes
+
+
+def plot_conversations(
+    asked: Tensor, read: Tensor, written: Tensor, rewards: Tensor
+) -> Axes:
+    """What the policy reads and writes, a row a conversation. [batch trial turn]
+
+    A turn of the policy is an arrow from what it has read to what it writes.
+    """
+    turns = written.shape[-1]
+    ax = axes_row(width=10.0, height=0.6 * rewards.numel() + 0.6)[0]
+    ax.set(xlim=(-3.4, 3 * turns + 1.1), ylim=(rewards.numel() - 0.5, -1.2))
+    ax.axis("off")
+    for turn in range(turns):
+        name = f"call {turn + 1}" if turn < turns - 1 else "answer"
+        write(ax, name, 3 * turn + 0.9, -0.9)
+    rows = zip(
+        asked.repeat_interleave(rewards.shape[1], dim=0).tolist(),
+        read.flatten(0, 1).tolist(),
+        written.flatten(0, 1).tolist(),
+        rewards.flatten().tolist(),
+        strict=True,
+    )
+    for y, (prompt, numbers, said, reward) in enumerate(rows):
+        write(ax, f"boxes {prompt[:4]}", -3.4, y, ha="left")
+        for turn, (before, after) in enumerate(zip(numbers, said, strict=True)):
+            x, copied = 3 * turn, before == after
+            look = {"color": UP if copied else DOWN, "ls": "-" if copied else "--"}
+            style = {"arrowstyle": "->", "lw": 2, "mutation_scale": 14}
+            ax.annotate("", (x + 1.5, y), (x + 0.3, y), arrowprops=style | look)
+            write(ax, str(before), x, y)
+            write(ax, str(after), x + 1.8, y, weight="bold")
+            if turn < turns - 1:
+                style = {"arrowstyle": "->", "color": FAINT, "ls": ":"}
+                ax.annotate("", (x + 2.7, y), (x + 2.1, y), arrowprops=style)
+        write(ax, f"R = {reward:.0f}", 3 * turns, y)
+    kinds = {"the policy copies": (UP, "-"), "makes up": (DOWN, "--")}
+    for name, (colour, line) in (kinds | {"the tool": (FAINT, ":")}).items():
+        ax.plot([], [], color=colour, ls=line, label=name)
+    legend_below([ax])
+    return ax
