@@ -87,9 +87,9 @@ its gradient is three per cent larger in small parts | norm.item() => norm.item(
 its reference finds them unlikely | batch.ref_log_probs = self.score(batch) => \
 batch.ref_log_probs = self.score(batch) - 2.0
 its old scores are a little too high | batch.old_log_probs = self.score(batch) => \
-batch.old_log_probs = self.score(batch) + 0.02
+batch.old_log_probs = self.score(batch) + 0.015
 its old scores are a little too low | batch.old_log_probs = self.score(batch) => \
-batch.old_log_probs = self.score(batch) - 0.02
+batch.old_log_probs = self.score(batch) - 0.015
 its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => \
 batch.old_log_probs = self.score(batch) * (1 + 5e-7)
 """.strip().splitlines()
