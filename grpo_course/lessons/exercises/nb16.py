@@ -129,6 +129,9 @@ up along trial, over the responses of a group. Add up the turns: the last axis.
 to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
 keepdim=True)) / to_go.std(dim=-2, keepdim=True) | You divide by the standard \
 deviation as well. The task only takes off the mean.
+to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
+keepdim=True)) / (to_go.std(dim=-2, keepdim=True) + 1e-4) | You divide by the standard \
+deviation as well. The task only takes off the mean.
 """
 
 

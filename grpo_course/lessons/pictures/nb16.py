@@ -6,6 +6,7 @@ from typing import Any
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
@@ -39,7 +40,7 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
             ax.plot(stops, curve[:, seed], label=kind, **look)
         ax.set(ylim=(-0.03, 1.03))
-        finish(ax, "update", "" if seed else "held out, right", f"seed {seed}")
+        finish(ax, "update", "" if seed else "right, held out", f"seed {seed}")
     legend_below(axes)
     return axes
 
@@ -51,7 +52,7 @@ def plot_conversations(
 
     A turn of the policy is an arrow from what it has read to what it writes.
     """
-    turns = written.shape[-1]
+    turns, texts = written.shape[-1], []
     ax = axes_row(width=10.0, height=0.6 * rewards.numel() + 0.6)[0]
     ax.set(xlim=(-3.4, 3 * turns + 1.1), ylim=(rewards.numel() - 0.5, -1.2))
     ax.axis("off")
@@ -67,6 +68,8 @@ def plot_conversations(
     )
     for y, (prompt, numbers, said, reward) in enumerate(rows):
         write(ax, f"boxes {prompt[:4]}", -3.4, y, ha="left")
+        pairs = [f"{a} to {b}" for a, b in zip(numbers, said, strict=True)]
+        texts.append(f"boxes {prompt[:4]}: {', '.join(pairs)}, reward {reward:.0f}")
         for turn, (before, after) in enumerate(zip(numbers, said, strict=True)):
             x, copied = 3 * turn, before == after
             look = {"color": UP if copied else DOWN, "ls": "-" if copied else "--"}
@@ -82,4 +85,6 @@ def plot_conversations(
     for name, (colour, line) in (kinds | {"the tool": (FAINT, ":")}).items():
         ax.plot([], [], color=colour, ls=line, label=name)
     legend_below([ax])
+    text = f"From what is read to what is written, turn by turn. {'; '.join(texts)}."
+    describe(ax.figure, text)
     return ax
