@@ -274,6 +274,8 @@ its scores are others each time | No two scores are equal here.
 it knows padding by its token
 its old scores are a little too low | Two calls of `score` agree here, and only the \
 noted old scores do not. Compare one call with the other.
+its reference finds them unlikely | Two calls of `score` agree here, and only the \
+reference does not. Compare one call with the other.
 """)
 padding_leaves_no_trace.mistakes = f"""
 {BLIND}
@@ -342,8 +344,8 @@ norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in
 && in (8, 1000): => in range(2): | Both trainers are made before either samples, and \
 the seed is set when one is made: so they sample different responses. Make and update \
 one, then the other.
-1e-3 => 0.2 | The tolerance is too wide: a bug may move the norm by a few per cent. A \
-thousandth of it is more than rounding needs.
+1e-3 => 0.2 | You miss a few per cent. Is the tolerance too wide? A thousandth of the \
+norm is more than rounding needs. Or do both sizes cut the batch? One takes it whole.
 (8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. \
 Let one of them cut it.
 (8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm \
