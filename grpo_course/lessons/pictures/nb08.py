@@ -92,17 +92,17 @@ def plot_critic(seen: Mapping[int, tuple[Tensor, Tensor]]) -> list[Axes]:
     axes = axes_row(len(seen), width=2.4 * len(seen), height=3.1)
     errors = []
     for ax, (count, pair) in zip(axes, seen.items(), strict=True):
-        said, exact = (values[0].flatten(0, -2) for values in pair)  # [response pos]
-        most = said.shape[-1]  # a point for each token
+        values, exact = (each[0].flatten(0, -2) for each in pair)  # [response pos]
+        most = values.shape[-1]  # a point for each token
         ax.plot([0, most], [0, most], color=FAINT, lw=1, zorder=1)
         for t, (colour, mark) in enumerate(zip(COLOURS, "os^", strict=False)):
             look: dict[str, Any] = {"color": colour, "marker": mark, "lw": 0}
-            ax.scatter(exact[:, t], said[:, t], s=30, label=f"$V_{t}$", **look)
+            ax.scatter(exact[:, t], values[:, t], s=30, label=f"$V_{t}$", **look)
         title = f"after {count} rollout{'s' * (count != 1)}" if count else "at first"
         finish(ax, "exact value", "the critic says" if ax is axes[0] else "", title)
         limits = (-0.4, most + 0.5)
         ax.set(xlim=limits, ylim=limits, xticks=range(most + 1), yticks=range(most + 1))
-        errors.append(f"{title} {(said - exact).square().mean().sqrt():.2f}")
+        errors.append(f"{title} {(values - exact).square().mean().sqrt():.2f}")
     legend_below(axes)
     told = f"What the critic says against the exact values: off by {', '.join(errors)}."
     describe(axes[0].figure, told)
