@@ -86,6 +86,14 @@ def per_response(new, old, deltas) -> Tensor:
     return -torch.minimum(ratio * deltas, ratio.clamp(0.97, 1.04) * deltas).mean()
 
 
+def mended(new, old, deltas) -> Tensor:
+    """The clip of each token, but bad ones that fall are pushed, and no rising ones."""
+    ratio, deltas = (new - old).exp(), deltas[..., None]
+    gains = torch.minimum(ratio * deltas, ratio.clamp(0.8, 1.2) * deltas)
+    gains = torch.where((deltas < 0) & (ratio < 0.8), ratio * deltas, gains)
+    return -torch.where((deltas < 0) & (ratio > 1.2), 0.0, gains).mean()
+
+
 def share_of_ones(setting: Setting, loss_fn) -> Tensor:
     """The reward of the last of 12 rollouts, at 24 tokens a response. -> [seed]"""
     model = TinyLM(10, seeds=setting.seeds)
@@ -158,6 +166,10 @@ CLAIMS = (
     Once("13.gspo",
         "At 24 tokens, a clip for each response leads a clip for each token.",
         (partial(share_of_ones, loss_fn=per_response),
+         partial(share_of_ones, loss_fn=per_token))),
+    Once("13.imbalance",
+        "A clip for each token learns more if both sides of its bad tokens are mended.",
+        (partial(share_of_ones, loss_fn=mended),
          partial(share_of_ones, loss_fn=per_token))),
     Once("13.rare", "A rare token rises faster under CISPO than under the clip.",
         (partial(rare_token, mode="cispo"), partial(rare_token, mode="clipped"))),
