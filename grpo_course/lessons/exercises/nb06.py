@@ -190,7 +190,13 @@ one_epoch.cases = (
         hint="The first loss is 0: pi is still pi_old and pi_ref, and the deltas of a "
         "group sum to zero. Note each loss as it is before its step.",
     ),
-    epoch_case("three steps, no KL", 3, beta=0.0),
+    epoch_case(
+        "three steps, no KL",
+        3,
+        beta=0.0,
+        hint="Are there four responses to each prompt, drawn once, and with the "
+        "generator that start() brings? Compare line by line with the cells above.",
+    ),
     epoch_case("three steps", 3, beta=0.5),
     epoch_case("twelve steps, enough to be clipped", 12, beta=0.1),
     epoch_case("another start", 2, 0.5, ANOTHER_START, start=another_start),
@@ -336,8 +342,9 @@ is_faulty.cases = (
 )
 is_faulty.mistakes = """
 not torch => torch | The other way round: True says that the loop is wrong.
-num_epochs=4 => num_epochs=1 | You run one epoch. While the reference is still the \
-policy that sampled, an exchange of the two does not show.
+num_epochs=4 => num_epochs=1 | Do you run one epoch? While the reference is still the \
+policy that sampled, an exchange of the two does not show. Or is your tolerance wide? \
+Allow for rounding alone.
 num_steps=3 => num_steps=1 | You take one step in an epoch. At the first step every \
 ratio is 1, so what is wrong with pi_old does not show.
 beta=0.5 => beta=0.0 | Without a KL, no fault of the reference can show.

@@ -37,6 +37,7 @@ it is sure of every token | log_probs.gather(-1, batch.tokens[:, 1:, \
 None]).squeeze(-1) => torch.zeros(batch.mask.shape)
 it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.tokens[:, \
 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
+it is healthy, and draws another rollout | seed: int = 0 => seed: int = 30
 its scores are lower by a hair | .squeeze(-1) => .squeeze(-1) - 3e-4
 its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - \
 0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
@@ -90,6 +91,9 @@ its old scores are a little too high | batch.old_log_probs = self.score(batch) =
 batch.old_log_probs = self.score(batch) + 0.015
 its old scores are a little too low | batch.old_log_probs = self.score(batch) => \
 batch.old_log_probs = self.score(batch) - 0.015
+one of its old scores is off | batch.old_log_probs = self.score(batch) => \
+batch.old_log_probs = self.score(batch); \
+batch.old_log_probs[tuple(batch.mask.nonzero()[0])] -= 0.05
 its old scores differ in the last bits | batch.old_log_probs = self.score(batch) => \
 batch.old_log_probs = self.score(batch) * (1 + 5e-7)
 """.strip().splitlines()
@@ -221,6 +225,8 @@ its scores are those of chance | No token is likely here.
 it is sure of every token
 it is sure of its responses, and of no prompt
 its scores are lower by a hair
+it is healthy, and draws another rollout | This trainer is healthy. Near 0, too, two \
+tokens may be nearly as likely, and then a policy doubts. Take the mean.
 its reference finds them unlikely | Here the reference is wrong, and the old scores \
 are right: look at `old_log_probs`.
 """)
@@ -236,6 +242,8 @@ temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that
 healthy policy has no doubt, and ask for a mean next to 0.
 [batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens \
 that `batch.mask` keeps.
+.mean() => .min() | Near 0, too, a healthy policy is surprised by a few tokens, where \
+two are nearly as likely. Take the mean.
 .mean() => .max() | One likely token is in every batch. Take the mean.
 batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = \
 trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => \
@@ -463,6 +471,8 @@ its old scores are a little too high | Here every ratio is 0.98. A deviation may
 either way, and no more of it is rounding than a thousandth.
 its old scores are a little too low | Here every ratio is 1.02. A deviation may go \
 either way, and no more of it is rounding than a thousandth.
+one of its old scores is off | One ratio of hundreds is 1.05 here, and a mean hides \
+it. Ask for the worst token.
 its old scores differ in the last bits | {LAST_BIT}
 """)
 ratios_start_at_one.mistakes = f"""
@@ -476,6 +486,8 @@ alone. Take the absolute deviation.
 only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
 (stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \
 Deviations above and below cancel in a mean. Ask for the worst token.
+.abs().max() => .abs().mean() | A mean over hundreds of tokens hides one that is \
+wrong. Ask for the worst token.
 (stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 \
 alone. Take the absolute deviation.
 stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); \
