@@ -77,6 +77,7 @@ SAID = [
     (K3, lambda x, y: missing_name, "your line: (K3, lambda x, y: miss"),  # noqa: F821
     (KL, lambda x: x, "Keep the stub's signature"),
     (KL, lambda x, y: float(x) * y, "leave the tensor a tensor"),
+    (KL, lambda x, y: x.sum(-1).backward(), "is a mean missing?"),
     (KL, lambda x, y: x.softmax(), "softmax() received an invalid combination"),
     (KL, lambda x, y: x.max(-1)[:, None], "take .values or .indices"),
     (KL, lambda x, y: x if x > y else y, "ask for .all() or .any()"),

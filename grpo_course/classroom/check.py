@@ -722,6 +722,8 @@ ERRORS = {  # pattern of an error's kind or message -> what helps; the first one
     "does not require grad|object has no attribute 'backward'": "Nothing that can be "
     "trained leads to this number: detach(), item(), no_grad() or torch.tensor(...) "
     "has cut its gradient.",
+    "scalar outputs": "backward() begins at one number, and here is one for each "
+    "entry: is a mean missing?",
     "expected tensor as element": "torch.stack takes tensors; torch.tensor makes one "
     "from plain numbers.",
     "ambiguous": "A tensor of several numbers is neither true nor false. Compare entry "
