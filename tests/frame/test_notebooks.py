@@ -12,6 +12,7 @@ import pytest
 from nbformat import v4
 
 from tools import lab, links, notebook, save
+from tools.site import PAGES
 from tools.notebook import close, read, stored, tags, unanswered
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -83,6 +84,8 @@ def test_a_link_goes_where_its_words_say_and_what_is_named_is_linked_once(path):
         folder = "notebooks" if re.fullmatch(r"\w+\.ipynb", target) else lab.FOLDER
         there = Path(os.path.normpath(ROOT / folder / target)).exists()
         assert there or ":" in target, target
+        if target.startswith("../"):
+            assert target[3:] in PAGES, f"{target} is no page of the website"
     for words, target in LINK.findall(text):
         if target.endswith(".ipynb") and "://" not in target:
             number = re.search(r"\b\d\d\b|^`\d\d", words)
