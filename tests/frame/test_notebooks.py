@@ -12,8 +12,8 @@ import pytest
 from nbformat import v4
 
 from tools import lab, links, notebook, save
-from tools.site import PAGES
 from tools.notebook import close, read, stored, tags, unanswered
+from tools.site import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
