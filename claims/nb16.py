@@ -18,14 +18,18 @@ from grpo_course.lessons.look_ups import (
 )
 
 
-def by_trajectory(asked: Tensor, written: Tensor) -> Tensor:
-    rewards = final_reward(asked, written)  # [seed batch trial]
+def for_all_turns(rewards: Tensor, written: Tensor) -> Tensor:
+    """The delta of a response, from rewards [... trial], for each of its turns."""
     return (rewards - rewards.mean(-1, keepdim=True))[..., None].expand(written.shape)
 
 
+def by_trajectory(asked: Tensor, written: Tensor) -> Tensor:
+    return for_all_turns(final_reward(asked, written), written)
+
+
 def by_honesty(asked: Tensor, written: Tensor) -> Tensor:
-    right = (written == read_before(asked, written)).all(-1).float()
-    return (right - right.mean(-1, keepdim=True))[..., None].expand(written.shape)
+    honest = (written == read_before(asked, written)).all(-1).float()
+    return for_all_turns(honest, written)
 
 
 def by_turn(asked: Tensor, written: Tensor) -> Tensor:
