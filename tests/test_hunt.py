@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import pad
 
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
-from grpo_course.lessons.exercises.nb10 import verdict_on
+from grpo_course.lessons.exercises.nb10 import SIX, verdict_on
 from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import (
@@ -477,6 +477,11 @@ def test_a_suspect_is_awake_with_the_settings_of_its_complaint(told):
             theirs = cases.behaviour(make, HEARD_WITH[told])
             shown = max(distance(theirs[k], healthy[k]) for k in healthy)
         assert shown > 1e-3, number
+
+
+@pytest.mark.slow
+def test_a_first_turn_is_within_reach_of_the_probes_that_a_learner_writes():
+    assert {*probes.found_by(SIX)} - {15} == {*defects.WITHIN_REACH}  # 15 is case A's
 
 
 def test_a_hunt_has_healthy_trainers_and_no_cause_twice():
