@@ -89,6 +89,21 @@ def test_a_longer_run_begins_with_the_model_of_a_finished_one(alone, tmp_path, c
     assert json.loads((out / CONFIG).read_text())["model"] == str(last)
 
 
+def test_a_finished_run_goes_on_to_more_epochs_as_if_it_had_never_ended(
+    folder, outcome, call
+):
+    """At a constant rate; one that falls to the end would have fallen otherwise."""
+    few = [*SMALL, "--schedule", "constant", "--held-out-every", 0, "--num-epochs"]
+    assert call(train, *few, 3, "--out", "whole")[0] == 0
+    assert call(train, *few, 2, "--out", "longer")[0] == 0
+    status, _, told = call(train, "--resume", "--out", "longer", "--num-epochs", 3)
+    assert status == 0 and outcome(folder / "longer") == outcome(folder / "whole"), told
+    assert call(train, "--resume", "--out", "longer")[0] == 0  # its length is kept
+    assert call(train, *SMALL, "--num-epochs", 2, "--out", "falls")[0] == 0
+    status, _, told = call(train, "--resume", "--out", "falls", "--num-epochs", 3)
+    assert status == 1 and "falls has other settings: num_epochs 2 -> 3" in told
+
+
 def test_a_run_that_saved_nothing_is_begun_anew_with_other_settings(folder, call):
     """There is no model of it that another run could begin with."""
     long = ["--max-new-tokens", 1000, "--out", "run"]

@@ -52,7 +52,7 @@ from grpo_course.text.run_folder import (
     differences,
     find_model,
     first_of_seeds,
-    here,
+    going_on,
     require_no_run,
     saved_config,
 )
@@ -225,8 +225,8 @@ def train(arguments: list[str]) -> int:
 
 
 def require_same_settings(out: Path, saved: GRPOConfig, config: GRPOConfig) -> None:
-    """Check that a run goes on as it began, but for the machine."""
-    if changes := differences(here(saved, config), config):
+    """Check that a run goes on as it began, but for its machine and its length."""
+    if changes := differences(going_on(saved, config), config):
         from grpo_course.text.commands import with_other_settings
 
         raise ValueError(

@@ -32,7 +32,7 @@ from grpo_course.text.run_folder import (
     begin,
     checkpoint_path,
     find_model,
-    here,
+    going_on,
     saved_epochs,
 )
 from grpo_course.text.runs import Run, on_interrupt
@@ -70,7 +70,7 @@ def train_in(
         with alone_in(out), on_interrupt(stop_at_once):
             if not saved:
                 begin(config, out)
-            elif here(saved, config) != saved:
+            elif going_on(saved, config) != saved:
                 config.save(out / CONFIG)
             run = Run(out)
             if config.model is not None and not saved:

@@ -97,6 +97,17 @@ def here(config: GRPOConfig, now: GRPOConfig) -> GRPOConfig:
     return replace(config, device=now.device, num_threads=now.num_threads)
 
 
+def going_on(config: GRPOConfig, now: GRPOConfig) -> GRPOConfig:
+    """The config with what may change while its run goes on: the machine, the length.
+
+    Not the length where the learning rate falls towards the end.
+    """
+    config = here(config, now)
+    if config.schedule == "linear":
+        return config
+    return replace(config, num_epochs=now.num_epochs)
+
+
 def differences(there: GRPOConfig, now: GRPOConfig) -> str:
     """The settings in which two configs differ: "seed 0 -> 1; ..."; "" for none."""
     one, other = (asdict(spelled_out(config)) for config in (there, now))

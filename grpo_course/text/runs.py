@@ -47,7 +47,7 @@ from grpo_course.text.run_folder import (
     alone_in,
     checkpoint_path,
     differences,
-    here,
+    going_on,
     read_lines,
     saved_config,
     saved_epochs,
@@ -235,7 +235,7 @@ class Run:
     def saved_state(self, epoch: int) -> dict[str, Any]:
         """What `save` wrote beside the model. Raises ValueError if this run did not."""
         path, config = checkpoint_path(self.out, epoch), self.config
-        if changes := differences(here(load_config(path / CONFIG), config), config):
+        if changes := differences(going_on(load_config(path / CONFIG), config), config):
             raise ValueError(
                 f"{path} is the checkpoint of another run, or {self.out / CONFIG} was "
                 f"changed: {changes}. Put back the settings: {path} holds a copy."
