@@ -181,7 +181,7 @@ def test_a_file_says_what_its_notebook_says_cell_by_cell(name, files):
 
 OPEN = "() => window.Reveal?.isReady() && document.querySelector('mjx-container')"
 # Every slide with all that shows on it: how far its end lies below the edge, of 480
-# pixels. One that is not half full is found, too.
+# pixels. One that is not half full is found, too, and code that the edge cuts off.
 MEASURE = """() => Reveal.getSlides().map((slide, k) => {
   const {h, v} = Reveal.getIndices(slide);
   Reveal.slide(h, v);
@@ -195,8 +195,12 @@ MEASURE = """() => Reveal.getSlides().map((slide, k) => {
   title.selectNodeContents(slide.querySelector('h1, h2') ?? slide.firstChild);
   const near = title.getBoundingClientRect();
   const hits = near.right > number.left && near.top < number.bottom;
-  return [k + 1, Math.round((low - edge.bottom) / Reveal.getScale()), hits];
-}).filter(([k, low, hits]) => low > 0 || low < -240 || hits)"""
+  const cut = [...slide.querySelectorAll('pre')].some(each => {
+    title.selectNodeContents(each);
+    return title.getBoundingClientRect().right > edge.right && each.offsetWidth;
+  });
+  return [k + 1, Math.round((low - edge.bottom) / Reveal.getScale()), hits, cut];
+}).filter(([k, low, hits, cut]) => low > 0 || low < -240 || hits || cut)"""
 FILLED = """() => {
   const {width, height} = document.querySelector('.slides').getBoundingClientRect();
   return [width / innerWidth, height / innerHeight]; }"""
