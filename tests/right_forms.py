@@ -7,7 +7,6 @@ be turned without a difference, by the key of the exercise.
 
 import copy
 import itertools
-import json
 import math
 import re
 import statistics
@@ -35,7 +34,7 @@ from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.text import smollm2
 from grpo_course.text.grader import read_number
-from grpo_course.text.responses import completion_texts, extract_answer, format_reward
+from grpo_course.text.responses import extract_answer, format_reward
 
 
 def _padding_set_to_zero(new, old, deltas, mask, aggregation):
@@ -111,21 +110,6 @@ def _step_by_losses(actor, critic, optimizer, old_log_probs, old_values, deltas)
     optimizer.step()
     optimizer.zero_grad()
     return torch.tensor(loss.item())
-
-
-def _pairs_in_common(completions, answer, **columns):
-    """Pairs as sets of texts: a number in quotes is not that number."""
-    earned = []
-    for text, gold in zip(completion_texts(completions), answer):
-        try:
-            given = json.loads(text)
-        except json.JSONDecodeError:
-            given = []
-        pairs = {*map(repr, given.items())} if isinstance(given, dict) else set()
-        due = {*map(repr, gold.items())}
-        keys = {*given, *gold} if pairs else gold
-        earned.append(len(pairs & due) / len(keys))
-    return earned
 
 
 def _by_one_pattern(completion, answer):
@@ -535,7 +519,6 @@ RIGHT = pairs(
         "pass_at_k": lambda right, n, k: torch.tensor(
             [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
         ),
-        "json_reward": _pairs_in_common,
     }
 )
 

@@ -30,35 +30,30 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
 
 
 def plot_metrics(lines: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """A run's lines: what is right, the tied groups, the KL.
+    """A run's lines, means of ten epochs: what is right, and the tied groups.
 
-    A line is the mean of ten epochs; that of the KL is their median, with each epoch as
-    a pale dot, since single estimates leap. Dots are problems never paid for.
+    Dots are problems never paid for.
     """
-    axes = axes_row(3, width=11, height=3)
+    axes = axes_row(2, width=8, height=3)
     epochs = [line for line in lines if "accuracy" in line]
     looks = [(line["epoch"], line["held_out"]) for line in lines if "held_out" in line]
     parts = (
         {"accuracy": "paid for"},
         {"tied_wrong": "all wrong", "tied_right": "all right"},
-        {"kl": ""},
     )
-    titles = ("right (share)", "tied groups (share)", "KL to the start (nats)")
+    titles = ("right (share)", "tied groups (share)")
     for ax, names, title in zip(axes, parts, titles, strict=True):
         for (name, label), colour, style in zip(names.items(), COLOURS, LINES):
             curve = np.array([line[name] for line in epochs])
-            average = np.median if name == "kl" else np.mean
-            smooth = average(sliding_window_view(curve, 10), axis=-1)
-            x = range(10, len(curve) + 1)
-            if name == "kl":
-                ax.plot(curve, ".", color=colour, alpha=0.35, ms=5)
-            ax.plot(x, smooth, color=colour, ls=style, label=label)
+            smooth = sliding_window_view(curve, 10).mean(axis=-1)
+            ax.plot(
+                range(10, len(curve) + 1), smooth, color=colour, ls=style, label=label
+            )
         if "accuracy" in names:
             ax.plot(*zip(*looks), "o", color=COLOURS[1], label="never paid for")
-        ax.set_ylim(0, None if "kl" in names else 1)
+        ax.set_ylim(0, 1)
         finish(ax, "epoch", "", title)
-        if "kl" not in names:
-            ax.legend(loc="upper right")
+        ax.legend(loc="upper right")
     return axes
 
 
@@ -66,13 +61,13 @@ def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
     """A small plot for each sign: of each run a line from its start to its end.
 
     runs have a cause, and a start and an end with numbers by sign. Runs of one cause
-    stand side by side. The two kinds of tied groups are left out.
+    stand side by side.
     """
     causes = list(dict.fromkeys(run["cause"] for run in runs))
-    signs = [sign for sign in runs[0]["start"] if not sign.startswith("all ")]
-    axes = [*chain(*axes_grid(2, 3, width=11, height=5.2))]
+    signs = ("right", "paid", "tied", "kl")
+    axes = [*chain(*axes_grid(2, 2, width=8, height=5.2))]
     means = []
-    for ax, sign in zip(axes, signs):
+    for ax, sign in zip(axes, signs, strict=True):
         for place, cause in enumerate(causes):
             ends = np.array(
                 [
@@ -90,8 +85,6 @@ def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
         ax.set_xticks(range(len(causes)), [name.replace(" ", "\n") for name in causes])
         ax.tick_params(axis="x", labelsize=8)
         finish(ax, "", "nats" if sign == "kl" else "share", sign)
-    for ax in axes[len(signs) :]:
-        ax.axis("off")
     axes[0].figure.set_label(f"Means of the runs. {'; '.join(means)}.")
     return axes
 
