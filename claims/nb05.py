@@ -6,9 +6,8 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
-from claims.runner import BEST, PLAIN, PROMPT_SETS, Claim, Setting
+from claims.runner import PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import exact_kl, kl_values
-from grpo_course.loop import TrainConfig, train
 from grpo_course.sort import (
     SortModel,
     all_log_probs,
@@ -17,15 +16,9 @@ from grpo_course.sort import (
     compute_reward,
     exact_sorted_probability,
     generate_responses,
-    make_policy,
-    rollout_reward,
     sort_distance_reward,
 )
 
-FROZEN = {"compute_ref_model_period": 10_000}  # epochs: longer than any run
-moving = PLAIN | {"num_steps_per_epoch": 5, "kl_penalty": 1.0}
-still = moving | FROZEN
-short = {"num_epochs": 60}
 FREQUENT = 12  # responses to a prompt that the start says most often
 
 
@@ -93,38 +86,8 @@ def graded(
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
-def distance(setting: Setting, beta=0.0, estimator="k3", epochs=100, **more) -> Tensor:
-    """Nats a token between the policy and its start. -> [seed]"""
-    prompts = PROMPT_SETS[setting.prompts]
-    policy = make_policy(prompts, setting.seeds, init_scale=0.1)
-    start = policy.model(prompts).log_softmax(dim=-1).detach()
-    penalty = {"kl_penalty": beta, "kl_estimator": estimator} | FROZEN | more
-    length = round(epochs * setting.length)
-    config = TrainConfig(num_epochs=length, num_steps_per_epoch=5, **penalty)
-    adam = torch.optim.Adam(policy.model.parameters(), lr=1e-3 * setting.rate)
-    train(policy, prompts, rollout_reward(sort_distance_reward), adam, config)
-    kl = exact_kl(policy.model(prompts).log_softmax(dim=-1), start)
-    return kl.mean(dim=(-2, -1)).detach()
-
-
-def ends(beta: float, estimator: str = "k3", epochs: int = 60, **more) -> partial:
-    """How far the policy gets with a penalty."""
-    return partial(distance, beta=beta, estimator=estimator, epochs=epochs, **more)
-
-
-NO_BEST = {BEST: "farther from the start is not better"}
-Far = partial(Claim, not_tried=NO_BEST)
 # fmt: off
 CLAIMS = (
-    Far("05.dial", "A small β keeps the policy nearer to its start than none.",
-        (ends(0.0, epochs=100), ends(0.1, epochs=100))),
-    Far("05.dial_end", "A large β still turns the dial: 3 keeps it nearer than 1.",
-        (ends(1.0, epochs=100), ends(3.0, epochs=100))),
-    Far("05.k1_penalty", "As a penalty, k1 holds back next to nothing.",
-        (ends(0.0), ends(0.3, "k1")), within=0.3),
-    Claim("05.reference",
-        "With a frozen reference the policy learns less than with a moving one.",
-        (moving | short | {"compute_ref_model_period": 10}, still | short)),
     Claim("05.saves", "Against a grader that errs, a KL with β = 1 saves the skill.",
         (partial(graded, beta=1.0), partial(graded, beta=0.0))),
     Claim("05.often", "It does where errors fall on what the start says often.",
