@@ -148,17 +148,6 @@ def right_answer(rollout: Rollout) -> Tensor:
     return (right_places(rollout) == 1).float()
 
 
-def coin(rollout: Rollout) -> Tensor:
-    return (torch.rand(rollout.responses.shape[:-1]) < 0.5).float()
-
-
-def majority(rollout: Rollout) -> Tensor:
-    """1 for the answer that its group gives most often (several in a tie)."""
-    one, other = rollout.responses[..., :, None, :], rollout.responses[..., None, :, :]
-    same = (one == other).all(-1).sum(-1)
-    return (same == same.max(-1, keepdim=True).values).float()
-
-
 def second_skill(rollout: Rollout) -> Tensor:
     """A point for each place in descending order; none for an old prompt."""
     right = rollout.responses == ascending(rollout.prompts, descending=True)[:, None]
@@ -190,7 +179,6 @@ def trained(
     **knobs,
 ) -> SortPolicy:
     """Some supervised steps, then GRPO. Claims share the runs."""
-    torch.manual_seed(setting.seeds[0])  # the coin is drawn from it
     policy, prompts = start(setting, steps, init_scale), all_prompts(setting)
     if new_prompts_only:
         prompts = prompts[prompts[:, 0] >= OLD]
@@ -217,20 +205,11 @@ def passed(setting: Setting, k: int, how: dict, reward_fn=None, **knobs) -> Tens
     return (1 - (1 - rates) ** k).mean(-1)
 
 
-def most_likely(setting: Setting) -> Tensor:
-    """The share of prompts whose likeliest answer is right at the start. -> [seed]"""
-    prompts = all_prompts(setting)
-    best = start(setting, **STRONG).model(prompts).argmax(-1)
-    return (best == ascending(prompts)).all(-1).double().mean(-1)
-
-
-def sorts(setting: Setting, reward_fn: Callable, beta: float, **knobs) -> Tensor:
+def remembers(setting: Setting, beta: float, **knobs) -> Tensor:
     """P(sorted) on the prompts that a second skill leaves alone. -> [seed]"""
-    policy = trained(setting, reward_fn, kl_penalty=beta, **ANCHORED, **knobs)
+    policy = trained(setting, second_skill, kl_penalty=beta, **ANCHORED, **knobs)
     prompts = all_prompts(setting)
-    if reward_fn is second_skill:
-        prompts = prompts[prompts[:, 0] < OLD]
-    return solved(policy, prompts).mean(-1)
+    return solved(policy, prompts[prompts[:, 0] < OLD]).mean(-1)
 
 
 def descends(setting: Setting, beta: float) -> Tensor:
@@ -242,8 +221,6 @@ def descends(setting: Setting, beta: float) -> Tensor:
 
 untrained = partial(passed, how=STRONG)
 after = partial(passed, reward_fn=right_answer, num_epochs=100)
-voted = partial(untrained, k=1, reward_fn=majority)
-remembers = partial(sorts, reward_fn=second_skill)  # asked the old prompts too
 forgets = partial(remembers, new_prompts_only=True)
 
 NOT_TRAINED = dict.fromkeys(
@@ -282,14 +259,6 @@ CLAIMS = (
     Claim("14.weak", "From a weak start, GRPO leads in pass@100.",
         (partial(after, k=100, how=WEAK), partial(passed, k=100, how=WEAK)),
         not_tried=START),
-    Claim("14.vote", "A vote as the reward raises the policy.",
-        (voted, partial(untrained, k=1)), not_tried=START),
-    Claim("14.ceiling",
-        "A vote raises the policy no higher than its own likeliest answers.",
-        (most_likely, voted), not_tried=START),
-    Claim("14.coin", "A coin as the reward does harm.",
-        (partial(untrained, k=1), partial(untrained, k=1, reward_fn=coin)),
-        not_tried=KEPT),
     Claim("14.forget", "Against forgetting, β keeps the first skill.",
         (partial(forgets, beta=0.1), partial(forgets, beta=0.0)), not_tried=KEPT),
     Claim("14.price", "Against forgetting, β gives up the second skill.",

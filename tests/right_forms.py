@@ -516,9 +516,7 @@ RIGHT = pairs(
         "weights_of_large_groups": lambda p: (
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])
         ),
-        "pass_at_k": lambda right, n, k: torch.tensor(
-            [1 - math.comb(n - c, k) / math.comb(n, k) for c in right.tolist()]
-        ),
+        "pass_at_k": lambda p, k: -torch.expm1(k * (-p).log1p()).mean(-1),
     }
 )
 

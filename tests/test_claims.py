@@ -139,9 +139,9 @@ def test_the_table_says_what_the_claims_say():
 
 
 def test_it_prints_with_the_standard_library_alone():
-    bare = [sys.executable, "-S", "-E", "-m", "claims", "14.coin"]
+    bare = [sys.executable, "-S", "-E", "-m", "claims", "14.ratio"]
     shown = subprocess.run(bare, cwd=ROOT, capture_output=True, text=True, check=True)
-    assert "14.coin  A coin as the reward does harm." in shown.stdout
+    assert "14.ratio  The ratio of the whole response makes no error." in shown.stdout
     assert report.ENOUGH == ENOUGH  # the course has the same
 
 

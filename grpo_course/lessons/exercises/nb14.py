@@ -50,63 +50,35 @@ divisor and a column a prompt: stack along the first axis.
 
 
 @exercise("14.2")
-def pass_at_k(num_right, num_samples, k):
-    """int [problem], int, int -> float [problem]"""
-    drawn = torch.arange(k)
-    wrong = num_samples - num_right[:, None]
-    return 1 - ((wrong - drawn) / (num_samples - drawn)).prod(-1)
-
-
-def _pass_case(description, right, n, k, hint="", within=None):
-    args = {"num_right": right, "num_samples": n, "k": k}
-    return case(description, hint, within=within, **args)
+def pass_at_k(solve_rates, k):
+    """float [seed prompt], int -> float [seed]"""
+    return (1 - (1 - solve_rates) ** k).mean(-1)
 
 
 pass_at_k.insight = (
-    "Nothing overflows: a product of k fractions takes the place of two huge binomials."
+    "Prompts differ: one that is never solved is not solved by more samples either."
 )
 pass_at_k.cases = (
-    _pass_case("10 samples, k = 3", [0, 1, 4, 9], 10, 3),
-    _pass_case("6 samples, k = 1", [0, 2, 6], 6, 1),
-    _pass_case("one problem", [2], 5, 2),
-    _pass_case(
-        "1000 samples, k = 400",
-        [0, 1, 2, 5],
-        1000,
-        400,
-        "Factorials of 1000 do not fit a float. Multiply k fractions, each below 1.",
-        within=2e-3,
+    case("two seeds, k = 3", solve_rates=[[0.5, 0.1, 0.0], [0.9, 0.2, 1.0]], k=3),
+    case("one prompt, k = 1", solve_rates=[[0.3]], k=1),
+    case(
+        "four seeds, k = 20", solve_rates=[[0.01, 0.3], [0, 0.02], [0, 0], [1, 0]], k=20
     ),
 )
 pass_at_k.mistakes = """
-return 1 - (1 - num_right / num_samples) ** k | This draws with replacement, as if \
-c/n were the true solve rate. It is too low on average. Draw k of the n samples \
-without replacement.
-return (num_right >= 1).float() | This is pass@n: whether any of all samples is \
-right. Only k of them are drawn.
-return num_right / num_samples | This is pass@1, the share of right samples.
-return ((num_right[:, None] - torch.arange(k)) / (num_samples - torch.arange(k)))\
-.prod(-1) | This is the chance that all k are right. pass@k asks for \
-at least one: take one minus the chance that all k are wrong.
-return (num_right / num_samples * k).clamp(max=1) | The chances of k draws do not add \
-up: two draws can both be right. Take the chance that all k are wrong.
-1 - ((wrong => ((wrong | This is the chance that all k are wrong. pass@k is one minus \
-it.
-/ (num_samples - drawn) => / num_samples | Of all samples, too, one fewer is left with \
-each draw.
-return 1 - (torch.lgamma(num_samples - num_right + 1.0) - torch.lgamma((num_samples - \
-num_right - k).clamp(min=0) + 1.0) - torch.tensor(num_samples + 1.0).lgamma() + \
-torch.tensor(num_samples - k + 1.0).lgamma()).exp() | Where fewer than k samples \
-are wrong, one of the k drawn is right for certain: there pass@k is 1.
-torch.arange(k) => torch.arange(k - 1) | That is one draw too few. k draws are \
-counted from 0 to k - 1: torch.arange(k).
-return 1 - ((num_samples - num_right[:, None]) / (num_samples - \
-torch.arange(k))).prod(-1) | You put the sample back above: with each draw one fewer \
-is left, of the wrong ones as of all.
-num_samples - num_right[:, None] => num_right[:, None] | You count the wrong samples \
-as right: c of n are right, n - c wrong.
-torch.arange(k) => torch.arange(1, k + 1) | The first draw is counted as if one sample \
-were gone. k draws are counted from 0 to k - 1: torch.arange(k).
-torch.arange(k) => torch.arange(k + 1) | That is one draw too many. k draws are \
-counted from 0 to k - 1: torch.arange(k).
+return 1 - (1 - solve_rates.mean(-1)) ** k | The mean comes last. A mean solve rate \
+hides the prompts that are never solved.
+return (solve_rates**k).mean(-1) | This is the chance that all k are right. pass@k \
+asks for at least one.
+(1 - (1 - => ((1 - | This is the chance that all k are wrong. pass@k is one minus it.
+return (solve_rates * k).clamp(max=1).mean(-1) | The chances of k responses do not add \
+up: two of them can both be right. Take the chance that all k are wrong.
+return solve_rates.mean(-1) | This is pass@1: k plays no part in it.
+return (1 - (1 - solve_rates) ** k).mean() | Each seed has its own mean: average over \
+the last axis alone.
+return (1 - (1 - solve_rates) ** k).mean(0) | The first axis is the seed. Average over \
+the prompts, the last one.
+return 1 - (1 - solve_rates) ** k | That is pass@k of each prompt. Average it over \
+the prompts, the last axis.
+** k => ** (k - 1) | That is one response too few.
 """

@@ -5,15 +5,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
-from matplotlib.patches import Circle, Rectangle
+from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    DOWN,
     GROUND,
     LEVEL,
     LINES,
@@ -23,8 +21,8 @@ from grpo_course.classroom.plots import (
     draw_arrow,
     finish,
     legend_above,
-    legend_below,
     plot_bands,
+    plot_lines,
     write,
 )
 from grpo_course.lessons.answer_tree import AnswerTree
@@ -68,47 +66,42 @@ def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
     return ax
 
 
-def plot_turned(
-    ends: Mapping[str, Tensor],
-    view: Sequence[float] = (0, 1.05, -0.06, 0.4),
-    errors: Mapping[str, float] | None = None,
-    noise: Mapping[str, Tensor] | None = None,
-) -> list[Axes]:
-    """The true gradient as a black arrow from (0, 0) to (1, 0), and updates beside it.
+def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
+    """The true gradient as a black arrow, and updates at their angles to it, in blue.
 
-    ends[name] [case 2] are where updates point, along that arrow and across it; `view`
-    is left, right, bottom, top. They are arrows, and titles tell their angles. Where
-    there are errors they are dots, orange where they point away, in a disc of the mean
-    of noise[name] [case]; titles tell the error, the smallest in bold.
+    angles[name] [case] are degrees.
     """
-    axes, told = axes_row(len(ends), width=10.0, height=2.5), []
-    for ax, (name, each) in zip(axes, ends.items(), strict=True):
+    axes, told = axes_row(len(angles), width=10.0, height=2.5), []
+    for ax, (name, each) in zip(axes, angles.items(), strict=True):
         draw_arrow(ax, (0, 0), (1, 0), width=4, color="black", path_effects=[])
-        look: dict[str, Any] = {"ms": 8, "alpha": 0.6, "mew": 0, "zorder": 5}
-        is_best = False
-        if errors:
-            words = f"{'total ' if noise else ''}error {errors[name]:.2f}"
-            is_best = errors[name] == min(errors.values())
-            ax.axvline(0, color="grey", ls=":", lw=1)
-            for colour, some in ((PI, each[:, 0] >= 0), (DOWN, each[:, 0] < 0)):
-                ax.plot(*each[some].T, "o", color=colour, **look)
-        else:
-            turned = torch.atan2(each[:, 1], each[:, 0]).rad2deg()
-            worst = f", at worst {turned.max():.0f}°" if len(each) > 1 else ""
-            words = f"{turned.mean():.0f}°{worst}"
-            for end in each.tolist():
-                look = {"color": PI, "mutation_scale": 12, "path_effects": []}
-                draw_arrow(ax, (0, 0), end, width=1.5, **look)
-        if noise:
-            look = {"color": COLOURS[5], "alpha": 0.3, "lw": 0, "zorder": 0}
-            (x, y), radius = each.mean(0).tolist(), noise[name].mean().item()
-            ax.add_patch(Circle((x, y), radius, **look))
-        ax.set(xlim=view[:2], ylim=view[2:], aspect="equal")
-        ax.set_title(f"{name}\n{words}", weight="bold" if is_best else "normal")
+        for turned in each.deg2rad():
+            end = turned.cos().item(), turned.sin().item()
+            look = {"color": PI, "mutation_scale": 12, "path_effects": []}
+            draw_arrow(ax, (0, 0), end, width=1.5, **look)
+        words = f"{each.mean():.0f}°, at worst {each.max():.0f}°"
+        ax.set(xlim=(0, 1.05), ylim=(-0.06, 0.4), aspect="equal")
+        ax.set_title(f"{name}\n{words}")
         ax.axis("off")
-        told.append(f"{name} {words}".replace("\n", " "))
+        told.append(f"{name} {words}")
     plt.gcf().set_layout_engine("constrained", h_pad=0.12)  # room for the titles
     describe(axes[0].figure, f"Updates beside the true gradient: {'; '.join(told)}.")
+    return axes
+
+
+def plot_against_exact(
+    turned: Mapping[int, Mapping[str, Tensor]], sizes: Tensor, exact: str
+) -> list[Axes]:
+    """How much further each ratio's update is turned than the exact one's, over sizes.
+
+    turned[steps][name] [size] are degrees; a panel each number of steps.
+    """
+    axes = axes_row(len(turned), width=10.0, height=3.4)
+    for ax, (steps, ways) in zip(axes, turned.items(), strict=True):
+        lines = {name: each - ways[exact] for name, each in ways.items()}
+        y = "degrees more than exact" if ax is axes[0] else ""
+        title = f"{steps} steps after sampling"
+        plot_lines(lines, sizes.tolist(), "responses in the batch", y, title, ax)
+        ax.set(xscale="log", ylim=(-4.5, 9.5))
     return axes
 
 
@@ -145,39 +138,14 @@ def plot_pass_at_k(
     return axes
 
 
-def plot_before_after(
-    pairs: Mapping[str, tuple[Tensor, Tensor]], least: float = 1e-3
-) -> list[Axes]:
-    """A dot a prompt: its solve rate before and after.
-
-    A rate after below `least` is a cross: given up. Dots stand a little higher or lower
-    than their rate, so that equal ones are seen; on the dotted line both are the same.
-    """
-    axes = axes_row(len(pairs), width=9.0, height=3.7)
-    for ax, (title, (before, after)) in zip(axes, pairs.items(), strict=True):
-        y = after + 0.1 * (torch.arange(len(after)) * 0.618 % 1 - 0.5)
-        ax.plot((0, 1), (0, 1), "k:", zorder=3, label="unchanged")
-        marks = {f"above {least:g}": ("o", 4, PI), "given up": ("x", 5, DOWN)}
-        for (name, (mark, size, colour)), some in zip(
-            marks.items(), (after >= least, after < least), strict=True
-        ):
-            look: dict[str, Any] = {"ms": size, "color": colour, "alpha": 0.5}
-            ax.plot(before[some], y[some], mark, label=name, **look)
-        ax.set(xlim=(-0.1, 1.1), ylim=(-0.1, 1.1), aspect="equal")
-        label = "solve rate after" if ax is axes[0] else ""
-        finish(ax, "solve rate before", label, title)
-    legend_below(axes)
-    return axes
-
-
 def plot_trade(
     trade: Mapping[str, Tensor], betas: Sequence[float], remedy: tuple[float, float]
 ) -> Axes:
     """The second skill across and the first upwards, a line each, a dot each beta.
 
-    trade[name] [beta skill seed] holds the first skill, then the second, which is drawn
-    as a share of what the first beta won. Bars are one standard error; the first and
-    the last beta stand beside their dots. From `remedy` on the corner is shaded.
+    trade[name] [beta skill seed] holds the first skill, then the second. Bars are one
+    standard error; the first and the last beta stand beside their dots. From `remedy`
+    on the corner is shaded.
     """
     ax, (right, top) = axes_row(width=7.5, height=4.0)[0], (1.08, 1.08)
     shifts = (((-8, 8), (10, -4)), ((-16, 26), (4, 9)))
@@ -185,7 +153,6 @@ def plot_trade(
         trade.items(), COLOURS, LINES, shifts, strict=False
     ):
         (kept, unsure), (won, lost) = map(mean_and_error, runs.unbind(1))
-        won, lost = won / won[0], lost / won[0]
         ax.plot(won, kept, color=colour, ls=line, marker="o", ms=6, label=name)
         look: dict[str, Any] = {"ls": "", "ecolor": colour, "elinewidth": 0.8}
         ax.errorbar(won, kept, unsure, lost, **look)
@@ -198,7 +165,6 @@ def plot_trade(
     size = right - remedy[0], top - remedy[1]
     ax.add_patch(Rectangle(remedy, *size, alpha=0.15, color=UP, lw=0))
     ax.text(right, top - 0.02, "a remedy ", ha="right", va="top", color=UP)
-    words = "second skill, as a share of what β = 0 wins", "P(sorted), old prompts"
-    legend_above(finish(ax, *words))
+    legend_above(finish(ax, "P(descending), new prompts", "P(sorted), old prompts"))
     plt.tight_layout()
     return ax
