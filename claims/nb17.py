@@ -58,7 +58,7 @@ def true_reward(
 
 
 def fitted(pairs: Tensor, seeds: Sequence[int], prompts: Tensor) -> RewardModel:
-    """As `learn_reward`, but each response is read once, in however many pairs."""
+    """As `fit_reward_model`, but each response is read once, in however many pairs."""
     model = RewardModel(5, 16, 3, 3, seeds)
     every = EVERY.expand(len(seeds), len(prompts), *EVERY.shape)
 

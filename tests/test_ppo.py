@@ -10,13 +10,13 @@ from hypothesis import strategies as st
 
 from grpo_course.formulas import kl_reward
 from grpo_course.lessons.preferences import (
+    EVERY,
     RewardModel,
     bradley_terry_loss,
     climb,
     dpo,
     draw_pairs,
     fit_reward_model,
-    learn_reward,
     scores_of,
     share_right,
     true_rewards,
@@ -351,7 +351,9 @@ def test_a_share_is_that_of_the_pairs_in_the_right_order():
 
 def test_a_climb_notes_exact_numbers_and_leaves_its_start():
     pairs = draw_pairs(20, SEEDS)
-    model, losses = learn_reward(pairs, SEEDS, num_steps=40)
+    model = RewardModel(5, 16, 3, 3, SEEDS)
+    sides = EVERY[pairs].unbind(-2)
+    losses = fit_reward_model(model, SORT_PROMPTS, *sides, num_steps=40)
     assert (losses[-1] < losses[0]).all()
     scores = scores_of(model)
     assert scores.mean(-1).abs().max() < 1e-5

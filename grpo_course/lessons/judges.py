@@ -54,7 +54,6 @@ def sorts_after(
 FAMILIES = {"aeghk": (0.8, 0.9), "bdfjl": (0.85, 0.8), "c": (1.0, 0.0), "i": (1.0, 0.0)}
 NAMES = "abcdefghijkl"
 ON_PANEL = 4
-CLOSE = 0.04  # points by which a told error may be off
 GOOD = 0.5  # points: the error of a panel that will do
 
 
@@ -81,49 +80,31 @@ def checked(errors: Tensor, num_checked: int = 10) -> Tensor:
 def try_panel(
     errors: Tensor,
     panel: str | Sequence[str],
-    told: float,
-    copies: float,
     train: Callable[[Tensor], Tensor] = sorts_after,
 ) -> bool:
-    """Print what speaks for a panel, and train on it; whether all of it stands.
+    """Print by how much a panel errs; train on a good one, and return whether it is.
 
-    errors [judge seed batch all] are those about all responses. What was found is held
-    against the checked ones: `panel` has four names, `told` is the error that its mean
-    mark was said to have, and `copies` how many judges like the most accurate four
-    would come as far.
+    errors [judge seed batch all] are those about all responses. Judged is by the
+    checked ones. `panel` has four names.
     """
     panel = "".join(panel)
     if problem := not_a_panel(panel):
         tell(False, problem)
         return False
     known = checked(errors)
-    spread = known.std(-1)  # [judge]
-    sure = "".join(sorted(NAMES[k] for k in spread.argsort()[:ON_PANEL]))
+    order = known.std(-1).argsort()[:ON_PANEL]
+    sure = "".join(sorted(NAMES[k] for k in order))  # the most accurate
     places = {who: [NAMES.index(name) for name in who] for who in (panel, sure)}
     error = known[places[panel]].mean(0).std().item()
-    right = abs(told - error) <= CLOSE
-    tell(right, f"told = {told:.2f}: the mean mark of {panel} errs by {error:.2f}")
     good = error <= GOOD
     words = "that will do" if good else f"there are panels that err by {GOOD} or less"
-    tell(good, f"chosen = {panel!r}: {words}")
-    floor = limit_of(known, sure)
-    enough = copies == float("inf") and floor > error
-    words = "that is so" if enough else "what do they share?"
-    tell(enough, f"copies = {copies:g}: {words}")
-    if good and right:
-        truth = true_rewards()
-        ends = {who: train(truth + errors[at].mean(0)) for who, at in places.items()}
-        for who, end in ends.items():
-            average, sem = mean_and_error(end)
+    tell(good, f"the mean mark of {panel} errs by {error:.2f}: {words}")
+    if good:
+        for who, judges in places.items():
+            marks = true_rewards() + errors[judges].mean(0)
+            average, sem = mean_and_error(train(marks))
             tell(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
-    return bool(right and good and enough)
-
-
-def limit_of(errors: Tensor, names: str) -> float:
-    """The spread of what judges have in common: no number of them averages it away."""
-    several = torch.cov(errors[[NAMES.index(name) for name in names]])
-    pairs = several.sum() - several.trace()
-    return (pairs / (len(names) * (len(names) - 1))).clamp(min=0).sqrt().item()
+    return good
 
 
 def not_a_panel(panel: str) -> str:

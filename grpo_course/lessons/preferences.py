@@ -137,17 +137,6 @@ def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     return scores.gather(-1, chosen), scores.gather(-1, rejected)
 
 
-def learn_reward(
-    pairs: Tensor,
-    seeds: Sequence[int] = range(16),
-    prompts: Tensor = SORT_PROMPTS,
-    num_steps: int = 200,
-) -> tuple[RewardModel, Tensor]:
-    """A reward model for each seed, fitted to its pairs, and the loss of each step."""
-    model, (chosen, rejected) = RewardModel(5, 16, 3, 3, seeds), EVERY[pairs].unbind(-2)
-    return model, fit_reward_model(model, prompts, chosen, rejected, num_steps)
-
-
 @torch.no_grad()
 def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
     """What a model says of every response, in spreads from its mean: [seed batch all].

@@ -54,17 +54,19 @@ def right(rollout: Rollout) -> Tensor:
 
 
 @torch.no_grad()
-def chances_right(policy: SequencePolicy) -> Tensor:
-    """The probability of the right answer to each of the 64 prompts: [seed batch]."""
+def probability_right(policy: SequencePolicy) -> Tensor:
+    """The probability of the right answer, mean over all 64 prompts: exact, [seed]."""
     truth = sorted_numbers(PROMPTS)[:, None]
     truth = truth.expand(len(policy.model.embedding), *truth.shape)
     log_probs = policy.log_probs(Rollout(PROMPTS, truth))  # [seed batch 1 pos]
-    return log_probs.sum(-1).exp().squeeze(-1)
+    return log_probs.sum(-1).exp().mean((-2, -1))
 
 
-def probability_right(policy: SequencePolicy) -> Tensor:
-    """The probability of the right answer, mean over all prompts: exact, [seed]."""
-    return chances_right(policy).mean(-1)
+def num_different(policy: SequencePolicy, group_size: int = 8) -> Tensor:
+    """How many different responses a group holds, mean over all prompts: [seed]."""
+    responses = policy.sample(PROMPTS, group_size).responses
+    as_numbers = (responses * torch.tensor([16, 4, 1])).sum(-1).sort(-1).values
+    return 1 + (as_numbers.diff() != 0).sum(-1).float().mean(-1)
 
 
 def make_student(
@@ -94,16 +96,15 @@ def study(
     student: SequencePolicy,
     rate: float,
     num_rollouts: int = 40,
-    kind: type[GRPO] = Taught,
-    **more: Any,
+    *,
+    deltas_of: DeltasOf,
+    writer: SequencePolicy | None = None,
 ) -> Tensor:
     """Train a student; P(right) before each rollout and at the end: [look seed].
 
-    16 of the 64 prompts a rollout, 8 responses each, one step on them. `more` is what
-    `kind` takes; without a writer the student writes itself.
+    16 of the 64 prompts a rollout, 8 responses each, one step on them. Without a writer
+    the student writes itself.
     """
-    if kind is Taught:
-        more = {"writer": student} | more
     seen: list[Tensor] = []
 
     def look(policy: SequencePolicy) -> None:
@@ -117,6 +118,11 @@ def study(
     )
     optimizer = torch.optim.Adam(student.model.parameters(), lr=rate)
     prompts = draw_prompts(PROMPTS, 16, seed=0)
-    kind(student, prompts, right, optimizer, config, look, **more).train()
+    loop = Taught(
+        *(student, prompts, right, optimizer, config, look),
+        writer=writer or student,
+        deltas_of=deltas_of,
+    )
+    loop.train()
     look(student)
     return torch.stack(seen)
