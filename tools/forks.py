@@ -2,17 +2,13 @@
 
 .venv/bin/python -m tools.forks --model models/smollm2
 
-Three steps, each from the same start: on a group of eight answers, on its first wrong
-answer alone, and on its right ones alone. Written to grpo_course/lessons/forks.json in
-a minute or two.
+One step on a group of eight answers, written to grpo_course/lessons/forks.json.
 """
 
 import argparse
-import copy
 import json
 
 import torch
-from torch import Tensor
 
 from grpo_course.files import write_atomically
 from grpo_course.formulas import compute_loss
@@ -37,8 +33,8 @@ def main() -> None:
     model, tokenizer = load_model(folder), load_tokenizer(folder)
     problems = load_problems(config)
     environment = make_environment(config, problems, tokenizer)
-    start = make_policy(config, model, tokenizer)
-    batch = collect(start, environment.prompts(0), environment.reward, config)
+    policy = make_policy(config, model, tokenizer)
+    batch = collect(policy, environment.prompts(0), environment.reward, config)
     # The group that holds most right answers teaches the sum, and not the form alone.
     at = int((batch.rewards > 1).sum(dim=-1).argmax())
     rolled = batch.rollout
@@ -48,27 +44,13 @@ def main() -> None:
     mask = parts[2][at]  # bool [trial pos]
     problem = problems[environment.chosen(0)[at]]
     deltas, rewards = batch.deltas[at], batch.rewards[at]
-    wrong = int((rewards < 1).nonzero()[0])
-
-    def after(chosen: Tensor) -> Tensor:
-        """Each token's chance after a step on some answers, by deltas. [trial pos]"""
-        pupil = make_policy(config, copy.deepcopy(model), tokenizer)
-        optimizer = make_optimizer(config, pupil)
-        scores = pupil.log_probs(group)
-        compute_loss(scores, chosen[None], "naive", mask=mask[None]).backward()
-        optimizer.step()
-        with torch.no_grad():
-            return pupil.log_probs(group)[0].exp()
-
-    only_one = torch.zeros_like(deltas)
-    only_one[wrong] = deltas[wrong]
+    optimizer = make_optimizer(config, policy)
+    scores = policy.log_probs(group)
+    compute_loss(scores, deltas[None], "naive", mask=mask[None]).backward()
+    optimizer.step()
     with torch.no_grad():
-        then = start.log_probs(group)[0].exp()
-    steps = {
-        "now": after(deltas),
-        "alone": after(only_one),
-        "praised": after(deltas.where(rewards > 1, 0.0)),
-    }
+        after = policy.log_probs(group)
+    steps = {"then": scores.detach()[0].exp(), "now": after[0].exp()}  # [trial pos]
     rows = []
     for row, text in enumerate(decode_responses(tokenizer, rolled)[at]):
         real = mask[row]
@@ -82,10 +64,10 @@ def main() -> None:
             }
             | {
                 name: [round(chance, 5) for chance in chances[row][real].tolist()]
-                for name, chances in ({"then": then} | steps).items()
+                for name, chances in steps.items()
             }
         )
-    told = {"question": problem.question, "answer": problem.answer, "wrong": wrong}
+    told = {"question": problem.question, "answer": problem.answer}
     write_atomically(FORKS, json.dumps(told | {"rows": rows}, indent=1) + "\n")
 
 

@@ -80,24 +80,6 @@ def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
     return torch.tensor([[op == "+" for op in row["operations"]] for row in each])
 
 
-def larger_additions(record: Sequence[Run]) -> Tensor:
-    """The same of the problems with numbers from 13 to 40. -> bool [seed problem]"""
-    task, kinds = ShortAnswers(operands=(13, 40)), []
-    for run in runs(record):
-        asked = task.problems("unseen_problems", 64, HELD + run["seed"])
-        kinds.append([problem.kind == "+" for problem in asked])
-    return torch.tensor(kinds)
-
-
-def english(record: Sequence[Run]) -> tuple[float, float]:
-    """Nats a token of English prose, before training and after: means of the runs."""
-    name = "nats a token of English"
-    found = [r for run in record for r in run["rows"] if name in r]
-    apart = [[r[name] for r in found if (r["update"] > 0) == end] for end in (0, 1)]
-    before, after = (sum(each) / len(each) for each in apart)
-    return before, after
-
-
 def held_out(
     record: Sequence[Run], arm: str = FIRST, stops: Sequence[int] = (0, 4, 8, 16, 32)
 ) -> list[dict[str, Any]]:

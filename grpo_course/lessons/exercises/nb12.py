@@ -19,6 +19,7 @@ def answer_reward(text, answer):
 
 
 AS_NUMBERS = "As texts they differ, as numbers they are one: let read_number read both."
+MARK = "The mark is `Answer:`, with a capital and a colon, and nothing else is one."
 ONE_LINE = (
     "Behind the number the model went on, to a question of its own. Where a further "
     "line follows, strip() aside, there is no answer."
@@ -41,11 +42,8 @@ answer_reward.insight = (
 )
 answer_reward.cases = (
     _said("right", "7 + 5 = 12. Answer: 12"),
-    _said(
-        "a small letter",
-        "7 + 5 = 12. answer: 12",
-        "The mark is `Answer:`, with a capital, and nothing else is one.",
-    ),
+    _said("a small letter", "7 + 5 = 12. answer: 12", MARK),
+    _said("no colon", "7 + 5 = 12. Answer 12", MARK),
     _said(
         "a wrong number in the right form",
         "7 + 5 = 13. Answer: 13",
@@ -150,6 +148,10 @@ is_lost.insight = (
 )
 # Calculations that were held out, and none on which nobody could decide: 12 - 10 is
 # lost as well.
+ASKED = (
+    "10 - 3, 9 + 11, 4 + 6, 12 + 8, 9 + 7, 8 + 12, 6 + 10, 9 + 12, 11 - 7, 12 + 9, "
+    "3 + 1, 10 + 11, 7 + 2, 8 - 8, 11 + 10, 7 + 9, 10 - 8, 10 + 6, 11 + 9, 8 + 6"
+)
 MINUS = "Your rule picks a subtraction. All of these together never fall."
 LOST = (
     "This problem is lost, and your rule leaves it out: some runs have it right in the "
@@ -170,33 +172,14 @@ def about(sign, left, right):
 
 is_lost.cases = tuple(
     case(
-        f"{left} {sign} {right}",
-        about(sign, left, right),
+        asked,
+        about(sign, int(left), int(right)),
         operation=sign,
-        left=left,
-        right=right,
+        left=int(left),
+        right=int(right),
     )
-    for left, sign, right in (
-        (10, "-", 3),
-        (9, "+", 11),
-        (4, "+", 6),
-        (12, "+", 8),
-        (9, "+", 7),
-        (8, "+", 12),
-        (6, "+", 10),
-        (9, "+", 12),
-        (11, "-", 7),
-        (12, "+", 9),
-        (3, "+", 1),
-        (10, "+", 11),
-        (8, "-", 8),
-        (11, "+", 10),
-        (7, "+", 9),
-        (10, "-", 8),
-        (10, "+", 6),
-        (11, "+", 9),
-        (8, "+", 6),
-    )
+    for asked in ASKED.split(", ")
+    for left, sign, right in (asked.split(),)
 )
 is_lost.mistakes = """
 return operation == "-" | All subtractions together never fall from one stop to the \
@@ -209,8 +192,8 @@ left + right in (20, 21) => left + right == 20 | You have half of them. Another 
 result is lost, too.
 left + right in (20, 21) => left + right == 21 | You have half of them. Another \
 result is lost, too.
-left + right in (20, 21) => max(left, right) > 8 | One large number is not enough: 6 \
-+ 10 is right to the end. Look at the result.
+left + right in (20, 21) => left + right > 15 | You pick too many: 6 + 10 and 9 + 7, \
+say, are right to the end. Look at the results.
 return left > 8 | A large first number is not it: 10 + 6 is right to the end, and 8 + \
 12 is lost. Look at the result.
 """
