@@ -3,15 +3,13 @@
 from collections.abc import Callable
 from functools import partial
 
-import torch
 from torch import Tensor
 
 from claims.runner import Claim, Setting
-from grpo_course.lessons.exercises.nb16 import state_deltas, turn_deltas
+from grpo_course.lessons.exercises.nb16 import turn_deltas
 from grpo_course.lessons.look_ups import (
     final_reward,
     read_before,
-    right_answers,
     success,
     train_chain,
     turn_rewards,
@@ -36,37 +34,6 @@ def by_turn(asked: Tensor, written: Tensor) -> Tensor:
     return turn_deltas.solution(turn_rewards(asked, written))
 
 
-def by_state(asked: Tensor, written: Tensor) -> Tensor:
-    rewards, read = final_reward(asked, written), read_before(asked, written)
-    return state_deltas.solution(rewards, read)
-
-
-def at_place(asked: Tensor, written: Tensor) -> Tensor:
-    """How many of the group, itself included, have read the same. [... trial turn]"""
-    read = read_before(asked, written)
-    return (read[..., :, None, :] == read[..., None, :, :]).sum(dim=-2)
-
-
-def by_others(asked: Tensor, written: Tensor) -> Tensor:
-    """At the same place, the response itself left out of the mean"""
-    n = at_place(asked, written)
-    return by_state(asked, written) * n / (n - 1).clamp(min=1)
-
-
-def by_factor(asked: Tensor, written: Tensor) -> Tensor:
-    """With the whole group, times the factor that the response's own reward makes"""
-    n = at_place(asked, written)
-    return by_trajectory(asked, written) * (n - 1) / n
-
-
-def by_factor_off(asked: Tensor, written: Tensor) -> Tensor:
-    """The same, with the factor only where what was read is not the chain's"""
-    turns = range(written.shape[-1])
-    chain = torch.stack([right_answers(asked, turn) for turn in turns], dim=-1)
-    off = read_before(asked, written) != chain[:, None]  # [... batch trial turn]
-    return by_factor(asked, written).where(off, by_trajectory(asked, written))
-
-
 def learned(
     setting: Setting,
     credit: Callable[[Tensor, Tensor], Tensor] = by_trajectory,
@@ -87,29 +54,16 @@ def learned(
 
 ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
 Chain = partial(Claim, not_tried=ALL_PROMPTS)
-two = partial(learned, plan=(2,), rate=0.03)
 # fmt: off
 CLAIMS = (
     Chain("16.turn", "Three calls: credit to the turn learns more than to the whole.",
         (partial(learned, credit=by_turn), learned)),
     Chain("16.luck", "Three calls: paid for honest chains alone, it learns more.",
         (partial(learned, credit=by_honesty), learned)),
-    Chain("16.place", "Two calls: compared at the same place, it learns more.",
-        (partial(two, credit=by_state), two)),
-    Chain("16.factor", "Two calls: to the whole, times (n - 1) / n, it learns more.",
-        (partial(two, credit=by_factor), two)),
-    Chain("16.others", "Two calls: that factor gains more than the place without it.",
-        (partial(two, credit=by_factor), partial(two, credit=by_others))),
-    Chain("16.off", "Two calls: that factor off the chain alone gains more still.",
-        (partial(two, credit=by_factor_off), partial(two, credit=by_factor))),
     Chain("16.groups", "Three calls: groups of 8 learn more than groups of 32.",
         (learned, partial(learned, group=32))),
     Chain("16.few", "Groups of 8 on 64 prompts end as groups of 32 on 16 do.",
         (partial(learned, prompts=64), partial(learned, group=32)), within=0.05),
-    Chain("16.large", "With as many updates groups of 32 learn more than groups of 8.",
-        (partial(learned, group=32, budget=120_000), learned)),
-    Chain("16.fourfold", "With four times the budget groups of 8 still learn more.",
-        (partial(learned, budget=120_000), partial(learned, group=32, budget=120_000))),
     Chain("16.updates", "Three calls: 4 prompts a batch learn more than 16.",
         (partial(learned, prompts=4), learned)),
     Chain("16.short", "Short chains first learn more than three calls at once.",

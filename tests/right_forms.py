@@ -85,14 +85,6 @@ def _numbers(start, prompts, num_epochs, num_steps, period, beta):
     return torch.tensor(losses)
 
 
-def _by_each_number(rewards, read):
-    """The mean of those that have read each number, and of these one's own."""
-    here = F.one_hot(read).float()  # [... batch trial turn number]
-    earned = (here * rewards[..., None, None]).sum(-3, keepdim=True)
-    means = earned / here.sum(-3, keepdim=True).clamp(min=1)
-    return rewards[..., None] - (here * means).sum(-1)
-
-
 def _differs(loop):
     """Whether a loop's losses differ from those of another right loop."""
     ours = _numbers(nb06.fresh_start, nb06.PROMPTS, 5, 2, 2, 1.0)
@@ -512,7 +504,6 @@ RIGHT = pairs(
             (to_go := r.sum(-1, keepdim=True) - r.cumsum(-1) + r)
             - to_go.mean(-2, keepdim=True)
         ),
-        "state_deltas": _by_each_number,
         "weights_of_large_groups": lambda p: (
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])
         ),
@@ -682,5 +673,4 @@ EQUIVALENT: dict[str, set[str]] = {
     # Any references on either side and any log-probabilities far enough will do, a beta
     # does no harm at the reference, and a bound may be wide where a neighbour is not.
     "10.5": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum"},
-    "16.3": {"2"},  # who has read the same as who is the same either way
 }

@@ -11,10 +11,13 @@ from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
     FAINT,
+    GROUND,
     LINES,
     UP,
     axes_row,
+    divide_bars,
     finish,
+    legend_above,
     legend_below,
     plot_bands,
     write,
@@ -88,3 +91,15 @@ def plot_conversations(
     text = f"From what is read to what is written, turn by turn. {'; '.join(texts)}."
     describe(ax.figure, text)
     return ax
+
+
+def plot_luck(right: Tensor, honest: Tensor) -> Axes:
+    """What share of conversations ends right, and by what: a bar a number of calls."""
+    (ax,) = axes_row(height=0.7 + 0.36 * len(right))
+    parts = {"all turns copy": honest, "luck": right - honest}
+    looks = [{"color": UP}, {"fc": GROUND, "ec": DOWN, "hatch": "///"}]
+    divide_bars(ax, parts, [f"H = {calls}" for calls in range(len(right))], looks)
+    ax.axvline(0.25, color="black", ls=":")
+    ax.set_xlim(right=0.42)
+    finish(ax, "P(right); dotted: a guess", "")
+    return legend_above(ax)
