@@ -49,12 +49,10 @@ A loss is minus that.
 chosen - rejected => rejected - chosen | You swapped the two: this teaches that the \
 rejected response is better. It is chosen minus rejected.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
+return (1 - (chosen - rejected).sigmoid()).mean() | {NO_LOG}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
 return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
-return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() / 2 | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
-return -torch.nn.functional.logsigmoid(chosen.sigmoid() - rejected.sigmoid()).mean() \
-| {SEPARATE}
 chosen - rejected).mean() => chosen - rejected).exp().mean().log() | You average the \
 probabilities before the logarithm: a pair that is very wrong hides among others. Each \
 pair has a loss of its own, and the mean comes last.
@@ -122,12 +120,9 @@ was written. Padding gets 0.
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
 teacher judges each token by itself, and no group is asked.
-torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
-deltas, 0.0).mean(dim=-1, keepdim=True) | You center the deltas within the response. \
-The teacher judges each token by itself, and nothing is subtracted.
-torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
-deltas, 0.0).mean() | You center the deltas. The teacher judges each token by itself, \
-and nothing is subtracted.
+(teacher_log_probs - log_probs).detach() => (1 + teacher_log_probs - log_probs - \
+(teacher_log_probs - log_probs).exp()).detach() | This is minus k3. k1 is the plain \
+log-ratio.
  - log_probs => | You take the teacher's log-probability alone, which is never above \
 0: every token would be pushed down. Compare it with the student's.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).exp()\
