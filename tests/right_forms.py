@@ -558,16 +558,6 @@ WRONG = pairs(
         "shifted_log_probs": lambda x, ids: (
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
         ),
-        # right, in work that grows with the square of the length
-        "extract_answer": lambda text: (
-            (
-                re.findall("(?s)<answer>(.*?)</answer>", text.split("</think>")[-1])
-                or ["<answer>"]
-            )[-1]
-            .rpartition("<answer>")[2]
-            .strip()
-            or None
-        ),
         # the first of two guesses
         "honest_reward": lambda text, answer: float(
             format_reward([text]) == [1.0]

@@ -29,7 +29,7 @@ CHAPTERS = sorted({key.split(".")[0] for key in index().values()}, key=int)
 EXERCISES = [task for chapter in CHAPTERS for task in lesson(f"{chapter}.1")]
 NAMES = {task.name: task for task in EXERCISES}
 # Answers that train, or are tried on every trainer of the hunt: over a second each.
-LONG = {"6.3", "10.2", "10.3", "10.4", "10.5", "10.7", "11.1"}
+LONG = {"6.3", "10.2", "10.3", "10.4", "10.5", "10.7"}
 EACH = [
     pytest.param(task, marks=[pytest.mark.slow] * (task.key in LONG), id=task.key)
     for task in EXERCISES

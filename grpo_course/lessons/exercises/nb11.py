@@ -1,12 +1,10 @@
 """The exercises of 11_gsm8k_data."""
 
 import re
-from time import thread_time
 
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import Long
 from grpo_course.sampling import response_mask
 from grpo_course.text.grader import (
     correctness_reward,
@@ -22,28 +20,7 @@ def text_case(description, text, hint=""):
     return case(description, hint, completion=text)
 
 
-MANY_TAGS = Long(
-    '"<answer>7</answer>" + 8_000 * "<think><answer>"',
-    "<answer>7</answer>" + 8_000 * "<think><answer>",
-)
-
-
-def patiently(function, completion):
-    """What is found, unless work that grows with the square of the length is given up.
-
-    Plain searches need some milliseconds of the processor for all of a Long, and a
-    pattern that begins anew at each tag four seconds. Parts come first, each twice as
-    long as the one before, so that nobody waits for those.
-    """
-    began, found = thread_time(), None
-    for halvings in range(7 if isinstance(completion, Long) else 0, -1, -1):
-        found = function(completion[: len(completion) >> halvings])
-        if thread_time() - began > 0.1:
-            return "nothing yet, after a tenth of a second"
-    return found
-
-
-@exercise("11.1", use=patiently)
+@exercise("11.1")
 def extract_answer(completion):
     """str -> str, or None"""
     said = completion.rpartition("</think>")[2]
@@ -59,7 +36,7 @@ def _last(pattern, completion):
 
 
 extract_answer.insight = (
-    "Plain searches from the end: one pass, whatever a model writes."
+    "Cuts from the end: whatever else a model writes, its last answer counts."
 )
 # Cases where a known mistake gives a wrong text stand before those where it gives None,
 # which says less.
@@ -130,24 +107,13 @@ extract_answer.cases = (
         "<answer>7</answer><answer>8",
         "The last <answer> is never closed, but a pair stands before it: that counts.",
     ),
-    text_case(
-        "thousands of tags that never close",
-        MANY_TAGS,
-        "This takes too long: from each opening tag your search looks on to the end, "
-        "so twice the text is four times the work. rpartition and rfind look through "
-        "once.",
-    ),
 )
 extract_answer.mistakes = """
-return (_last("(?s)<answer>(.*?)</answer>", completion) or \
-"<answer>").rpartition("<answer>")[2].strip() or None | All texts are read rightly, \
-but this takes too long: from each opening tag the pattern looks on to the end, so \
-twice the text is four times the work. rpartition and rfind look through once.
 completion.rpartition("</think>")[2] => completion | You look into the thinking as \
 well. A model may try an answer there; what counts comes after the last </think>.
 return _last("(?s)<answer>(.*?)</answer>", completion) | A lazy `.*?` ends at the \
 nearest closing tag, but begins at the first opening one, so of two opening tags it \
-takes the wrong one along. It is slow as well: rpartition and rfind look through once.
+takes the wrong one along. Cut what it finds behind the last <answer>: rpartition.
 before.rpartition("<answer>") => before.partition("<answer>") | You take the first \
 pair. A model that corrects itself means its last answer: search from the end, with \
 rpartition or rfind.
@@ -261,7 +227,7 @@ honest_reward.cases = (
 # named.
 honest_reward.mistakes = """
 format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" in \
-completion | You look for the thinking tags alone. The whole form has each of the \
+completion | A part of the form is enough for you. The whole form has each of the \
 four tags once, in order and filled: format_reward([completion]) == [1.0].
 correctness_reward([completion], [answer]) == [1.0] => \
 is_leniently_correct(completion, answer) | You take the last number, even of `6 or \

@@ -45,25 +45,6 @@ def scored_text(
     return case(description, hint, logits=logits, tokens=tokens, **more)
 
 
-class Long(str):
-    """A text that is too long to be shown; a report shows how it is made."""
-
-    made: str
-
-    def __new__(cls, made: str, text: str) -> "Long":
-        """`made` is the expression that gives the text."""
-        self = super().__new__(cls, text)
-        self.made = made
-        return self
-
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]
-        """For a copy."""
-        return self.made, str(self)
-
-    def __repr__(self) -> str:
-        return self.made
-
-
 def numbers(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Tensor:
     """Different numbers without a random generator: a coarse sine."""
     count = torch.Size(shape).numel()
