@@ -69,8 +69,6 @@ lengths.cumsum(-1) => lengths | Lengths are no positions. A turn begins where th
 before it has ended: add them up with cumsum.
 (ended % 2 == 0) => (pos % 2 == 0) | Every second position is True, as if each turn \
 were one token long. Ask which turn a position lies in.
-lengths.cumsum(-1) => lengths.flatten(0, -2)[:1].cumsum(-1).expand(lengths.shape) | \
-You use the lengths of the first response for all. Each response has its own.
 lengths.cumsum(-1) => (lengths * (lengths > 0).cumprod(-1)).cumsum(-1) | You stop at \
 the first empty turn. Others may follow: a tool says nothing, and the policy goes on.
 lengths.cumsum(-1) => lengths.gather(-1, \

@@ -11,7 +11,6 @@ from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
     FAINT,
-    GROUND,
     LINES,
     UP,
     axes_row,
@@ -96,8 +95,8 @@ def plot_conversations(
 def plot_luck(right: Tensor, honest: Tensor) -> Axes:
     """What share of conversations ends right, and by what: a bar a number of calls."""
     (ax,) = axes_row(height=0.7 + 0.36 * len(right))
-    parts = {"all turns copy": honest, "luck": right - honest}
-    looks = [{"color": UP}, {"fc": GROUND, "ec": DOWN, "hatch": "///"}]
+    parts = {"all turns copy": honest, "luck": (right - honest).clamp(min=0)}
+    looks = [{"color": UP}, {"fc": DOWN, "ec": "white", "hatch": "///"}]
     divide_bars(ax, parts, [f"H = {calls}" for calls in range(len(right))], looks)
     ax.axvline(0.25, color="black", ls=":")
     ax.set_xlim(right=0.42)
