@@ -112,6 +112,8 @@ CLAIMS = (
     Claim("02.responses",
         "On raw rewards, four times as many responses sort more.",
         (RAW | {"num_responses": 40}, RAW)),
+    Claim("02.uniform", "On raw rewards, a start closer to uniform sorts more.",
+        (RAW | {"init_scale": 0.03}, RAW), seeds=range(128)),
     Claim("02.mean",
         "On one prompt, rewards minus the mean of the group sort more than raw ones.",
         (partial(one_prompt, deltas_mode="centered_rewards"),
