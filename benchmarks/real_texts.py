@@ -1,7 +1,7 @@
 """Record what SmolLM2 writes before it is trained: python benchmarks/real_texts.py
 
 Eight samples for each of some problems: stories, with their two worked examples, for
-notebook 11, and words in the other order, with none to four examples, for notebook 15.
+notebook 11, and words in the other order, with two as well, for notebook 15.
 A few minutes on one core, once `python3 -m grpo_course fetch` has brought the model;
 --model FOLDER takes it from elsewhere. Written to grpo_course/lessons/real_texts.json.
 """
@@ -49,15 +49,14 @@ def main() -> None:
     given = parser.parse_args()
     torch.set_num_threads(1)
     stories = replace(presets_of("smollm2")["smollm2"], model=given.model)
-    words: dict[str, list[dict]] = {}
-    made = {"stories": record(stories, "validation", given.count), "order": words}
     order = replace(
         presets_of(ORDER)["pretrained"], model=given.model, task=ORDER, device="cpu"
     )
-    for number in (0, 1, 2, 4):
-        config = replace(order, task_settings={"num_examples": number})
-        words[str(number)] = record(config, "validation", given.count)
-        write_atomically(PATH, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
+    made = {
+        name: record(config, "validation", given.count)
+        for name, config in {"stories": stories, "order": order}.items()
+    }
+    write_atomically(PATH, json.dumps(made, indent=1, ensure_ascii=False) + "\n")
 
 
 if __name__ == "__main__":

@@ -149,10 +149,6 @@ def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
     assert accuracy(texts, asked) == [1.0, 0.0, 0.0, 0.0]
     assert same_words(texts, asked) == [1.0, 1.0, 1 / 3, 0.0]
     assert attack(task).loc["the question again"].to_list() == [0.0, 1.0, 0.5]
-    for number in (0, 4):  # examples before a question
-        opening = WordOrder(num_examples=number).opening("Turn them.")
-        assert len(opening) == 1 + 2 * number
-        assert opening[0]["content"] == "Turn them."
 
 
 def up_to_the_first_wrong_word(completions, answer, **kwargs):
@@ -175,5 +171,5 @@ def up_to_the_first_wrong_word(completions, answer, **kwargs):
 )
 def test_a_reward_for_parts_is_marked_by_what_it_pays(reward, marks, capsys):
     texts = files("grpo_course.lessons") / "real_texts.json"
-    try_parts(reward, json.loads(texts.read_text("utf-8"))["order"]["2"])
+    try_parts(reward, json.loads(texts.read_text("utf-8"))["order"])
     assert "".join(line[1] for line in capsys.readouterr().out.splitlines()) == marks

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from grpo_course.text.responses import completion_texts, graded
 from grpo_course.text.task_check import attack
-from grpo_course.text.tasks import Problem, TextTask, settings, split_of
+from grpo_course.text.tasks import Problem, TextTask, split_of
 
 WORDS = (
     "apple bird boat book bread chair cloud door fish flower glass grass hand horse "
@@ -38,29 +38,16 @@ def same_words(completions, answer, **kwargs):
     ]
 
 
-@settings()
 class WordOrder(TextTask):
-    num_words: int = 3
-    num_examples: int = 2  # worked, before every question
-
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "same_words": (same_words, 0.5)}
     examples: ClassVar = (
         ("Write in the other order: snow lamp fish", "fish lamp snow"),
         ("Write in the other order: road bird glass", "glass bird road"),
-        ("Write in the other order: hand tree milk", "milk tree hand"),
-        ("Write in the other order: wind book door", "door book wind"),
     )
     presets: ClassVar = {
         "pretrained": {
             "system_prompt": "You write the given words in the other order.",
-            "num_prompts": 8,
             "max_new_tokens": 16,
-            "num_epochs": 32,
-            "deltas_mode": "centered_rewards",  # few groups tie
-            "kl_penalty": 0.0,
-            "learning_rate": 1e-5,
-            "warmup_epochs": 0,
-            "schedule": "constant",
         }
     }
 
@@ -68,7 +55,7 @@ class WordOrder(TextTask):
         rng = random.Random(f"{split} {seed}")
         found: dict[str, Problem] = {}
         while len(found) < count:
-            words = rng.sample(WORDS.split(), self.num_words)
+            words = rng.sample(WORDS.split(), 3)
             if split_of(" ".join(words)) == split:
                 asked = f"Write in the other order: {' '.join(words)}"
                 found[asked] = Problem(asked, " ".join(reversed(words)))
@@ -76,11 +63,6 @@ class WordOrder(TextTask):
 
     def gold(self, problem):
         return problem.answer
-
-    def opening(self, system_prompt):
-        """The system prompt, and as many of the examples as are wanted."""
-        whole: Any = super().opening(system_prompt)
-        return whole[: len(whole) - 2 * (len(self.examples) - self.num_examples)]
 
 
 def groups_paid(asked: Sequence[Mapping[str, Any]], *rewards: Callable) -> Tensor:
@@ -91,11 +73,6 @@ def groups_paid(asked: Sequence[Mapping[str, Any]], *rewards: Callable) -> Tenso
             for reward in rewards
         ]
     )
-
-
-def share_unlike(paid: Tensor) -> Tensor:
-    """The share of groups that are not all paid alike. [group trial] -> []"""
-    return (paid != paid[:, :1]).any(dim=1).float().mean()
 
 
 def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None:
