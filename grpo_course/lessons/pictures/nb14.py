@@ -76,7 +76,11 @@ def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
         draw_arrow(ax, (0, 0), (1, 0), width=4, color="black", path_effects=[])
         for turned in each.deg2rad():
             end = turned.cos().item(), turned.sin().item()
-            look = {"color": PI, "mutation_scale": 12, "path_effects": []}
+            look: dict[str, Any] = {
+                "color": PI,
+                "mutation_scale": 12,
+                "path_effects": [],
+            }
             draw_arrow(ax, (0, 0), end, width=1.5, **look)
         words = f"{each.mean():.0f}°, at worst {each.max():.0f}°"
         ax.set(xlim=(0, 1.05), ylim=(-0.06, 0.4), aspect="equal")
@@ -89,19 +93,19 @@ def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
 
 
 def plot_against_exact(
-    turned: Mapping[int, Mapping[str, Tensor]], sizes: Tensor, exact: str
+    errors: Mapping[int, Mapping[str, Tensor]], sizes: Tensor, exact: str
 ) -> list[Axes]:
-    """How much further each ratio's update is turned than the exact one's, over sizes.
+    """How far the total error of each ratio lies above that of the exact one.
 
-    turned[steps][name] [size] are degrees; a panel each number of steps.
+    errors[steps][name] [size], a panel each number of steps.
     """
-    axes = axes_row(len(turned), width=10.0, height=3.4)
-    for ax, (steps, ways) in zip(axes, turned.items(), strict=True):
+    axes = axes_row(len(errors), width=10.0, height=3.4)
+    for ax, (steps, ways) in zip(axes, errors.items(), strict=True):
         lines = {name: each - ways[exact] for name, each in ways.items()}
-        y = "degrees more than exact" if ax is axes[0] else ""
         title = f"{steps} steps after sampling"
+        y = "total error, more than exact" if ax is axes[0] else ""
         plot_lines(lines, sizes.tolist(), "responses in the batch", y, title, ax)
-        ax.set(xscale="log", ylim=(-4.5, 9.5))
+        ax.set(xscale="log", ylim=(-0.05, 0.16))
     return axes
 
 
