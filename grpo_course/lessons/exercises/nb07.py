@@ -159,9 +159,9 @@ return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor ne
 equal ones sum to zero. Compare rewards with each other: largest against smallest.
 return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a \
 row: its responses lie along trial, the last axis.
-return rewards.mean(dim=-1) == rewards[..., 0] | A mean that equals the first reward \
-says nothing of the others, and rounding moves it. Compare rewards with each other: \
-largest against smallest.
+return rewards.mean(dim=-1) == rewards[..., 0] | A mean is rounded, and so is a \
+spread, and a mean that equals the first reward says nothing of the others. Compare \
+rewards with each other: largest against smallest.
 return (rewards[..., 1:] == rewards[..., :-1]).any(-1) | Two equal neighbours do not \
 make a tie. All of the group must agree.
 return rewards[..., 0] == rewards[..., -1] | You look at the first and the last \
