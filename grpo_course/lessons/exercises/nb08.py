@@ -178,6 +178,9 @@ torch.arange(rewards.shape[1])).flip(1).cumsum(1).flip(1) | Your weights count f
 the first token. They count from the token that is judged: its own error counts in full.
 range(rewards.shape[1]) => range(rewards.shape[0]) | Your loop walks over the \
 responses, shape[0]. Walk over the tokens, shape[1].
+return (found := ppo.generalized_advantages(rewards, values, gamma, lam)) - \
+found.mean() | Your deltas are centered: their mean is zero. Nothing asks for it here: \
+the critic's targets need them as they are.
 return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your \
 deltas are whitened: mean zero, spread one. That comes later, over the whole batch; \
 the critic's targets need them as they are.
