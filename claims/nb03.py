@@ -34,9 +34,9 @@ def uneven(prompt: list[int], response: list[int]) -> float:
     return LOUDER[tuple(prompt)] * sort_distance_reward(prompt, response)
 
 
-def entropy(setting: Setting, epoch: int) -> Tensor:
+def entropy(setting: Setting, epoch: int = -1, **how) -> Tensor:
     """At an epoch of training on raw rewards that are all 1. -> [seed]"""
-    run = sort_run(setting, reward_fn=lambda prompt, response: 1.0, **raw)
+    run = sort_run(setting, **(raw | {"reward_fn": lambda p, r: 1.0} | how))
     return run.curve("entropy")[epoch]
 
 
@@ -59,6 +59,7 @@ raw, centered = by("rewards"), by("centered_rewards")
 offset = {"reward_fn": with_offset}
 adam = {"reward_fn": uneven, "num_epochs": 200, "learning_rate": 0.003}
 sgd = adam | {"optimizer": torch.optim.SGD, "learning_rate": 0.03}
+slow = {"optimizer": torch.optim.SGD, "learning_rate": 0.05}
 without = ("rewards", "max_rewards", "softmax_rewards")
 # fmt: off
 CLAIMS = (
@@ -66,6 +67,11 @@ CLAIMS = (
         "Without a baseline, a reward that says nothing collapses the policy.",
         (partial(entropy, epoch=0), partial(entropy, epoch=-1)),
         not_tried={BEST: "there is nothing to be best at"}),
+    Claim("03.noise", "With SGD, eight times as many responses collapse it less.",
+        (partial(entropy, num_responses=80, **slow), partial(entropy, **slow)),
+        not_tried={BEST: "there is nothing to be best at"}),
+    Claim("03.noise_adam", "With Adam, they collapse it as far.",
+        (partial(entropy, num_responses=80), entropy), within=0.1, not_tried=ONE_RATE),
     Claim("03.offset", "Without a baseline, an offset of the rewards ruins learning.",
         (raw, raw | offset)),
     Claim("03.offset_centered",
