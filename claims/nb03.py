@@ -59,7 +59,7 @@ raw, centered = by("rewards"), by("centered_rewards")
 offset = {"reward_fn": with_offset}
 adam = {"reward_fn": uneven, "num_epochs": 200, "learning_rate": 0.003}
 sgd = adam | {"optimizer": torch.optim.SGD, "learning_rate": 0.03}
-slow = {"optimizer": torch.optim.SGD, "learning_rate": 0.05}
+slow: dict = {"optimizer": torch.optim.SGD, "learning_rate": 0.05}
 without = ("rewards", "max_rewards", "softmax_rewards")
 # fmt: off
 CLAIMS = (
