@@ -10,7 +10,6 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import one_hot
 
 from claims.runner import BEST, Claim, Setting
 from grpo_course.formulas import compute_deltas
@@ -89,8 +88,8 @@ def weight(setting: Setting, kind: str) -> Tensor:
     return (push / mixed if kind == "redrawn" else push).detach()
 
 
-def stale(setting: Setting, level: str, noise: bool = False) -> Tensor:
-    """The relative error of a ratio's average gradient, or its noise. -> [seed]
+def stale(setting: Setting, level: str) -> Tensor:
+    """The relative error of a ratio's average gradient. -> [seed]
 
     One policy has made ten steps since it sampled; a larger rate makes it more stale.
     """
@@ -102,20 +101,13 @@ def stale(setting: Setting, level: str, noise: bool = False) -> Tensor:
     log_probs = world.log_probs(old)
     ratio = world.log_probs(new) - log_probs
     whole = ratio.sum(-1, keepdim=True).expand_as(ratio)
-    ratio = {"token": ratio, "whole": whole, "ignored": 0 * whole}[level]
+    ratio = {"token": ratio, "whole": whole}[level]
     chance = log_probs.sum(-1).exp()
     deltas = world.reward - (chance @ world.reward)[:, None]
     weighed = ratio.detach().exp() * deltas[..., None]
     true = world.ascend(new)
-    if not noise:
-        value = (chance[..., None] * weighed * world.log_probs(new)).sum((1, 2))
-        return (gradient(value, new) - true).norm(dim=1) / true.norm(dim=1)
-    states = one_hot(world.states).double() * world.mask[..., None]
-    scores = one_hot(world.responses) - new.detach().softmax(-1)[:, world.states]
-    each = torch.einsum("nap,aps,napt->nast", weighed, states, scores).flatten(2)
-    mean = (chance[..., None] * each).sum(1)
-    spread = ((chance * each.square().sum(-1)).sum(-1) - mean.square().sum(-1)).sqrt()
-    return spread / true.norm(dim=1)
+    value = (chance[..., None] * weighed * world.log_probs(new)).sum((1, 2))
+    return (gradient(value, new) - true).norm(dim=1) / true.norm(dim=1)
 
 
 # Runs from a policy that knows something.
@@ -250,10 +242,6 @@ CLAIMS = (
     Claim("14.ratio", "The ratio of the whole response makes no error.",
         (partial(stale, level="whole"), 0.0), within=1e-6,
         not_tried={BEST: "the exact ratio is exact at any"}),
-    Claim("14.noise", "The ratio of the whole response is noisier than that of tokens.",
-        (partial(stale, level="whole", noise=True),
-         partial(stale, level="token", noise=True)),
-        not_tried={BEST: "noise is not to be had large"}),
     Claim("14.coverage", "From a strong start, GRPO loses pass@k at a large k.",
         (partial(untrained, k=300), partial(after, k=300, how=STRONG)), not_tried=KEPT),
     Claim("14.weak", "From a weak start, GRPO leads in pass@100.",
