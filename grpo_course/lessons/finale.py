@@ -241,14 +241,15 @@ def weigh(
     if not isinstance(enough, int) or enough < 1:
         return tell(False, f"enough is a whole number of rows, not {enough!r}")
     for number, pair in changed.items():
-        chance, least = by_chance(*pair), by_chance(*pairs[number])
+        chance, (lost, won) = by_chance(*pair), pairs[number]
         words = (
             f"run {number}, {pair[0]} lost and {pair[1]} won: {chance:.3f} by chance"
         )
+        stands, why = tuple(pair) == (lost, won), "its sums allow a less uneven pair"
         if lost_and_won(trained(rows)[number]):
-            stands, why = tuple(pair) == pairs[number], "it kept another pair"
-        else:
-            stands, why = chance == least, "its sums allow a less uneven pair"
+            why = "it kept another pair"
+        elif pair[1] - pair[0] != won - lost:
+            why = "its sums differ by another number"
         tell(stands and chance < 0.05, words + (f"; {why}" if not stands else ""))
     others = [pair for i, pair in enumerate(pairs) if i not in changed]
     missing = sum(by_chance(*pair) < 0.05 for pair in others)
