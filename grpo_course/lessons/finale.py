@@ -189,6 +189,11 @@ def lost_and_won(run: Run) -> tuple[int, int] | None:
     return pairs.count(("1", "0")), pairs.count(("0", "1"))
 
 
+def new_rows(test: Run) -> Run:
+    """What a planned run made of the rows that chose nothing: all but the first 64."""
+    return {when: {"rows": test[when]["rows"][64:]} for when in ("begun", "end")}
+
+
 def print_ends(rows: Run) -> None:
     """What greedy answers come to before training and after each run."""
     asked = f"right of {start_of(rows)['problems']} rows, greedily"

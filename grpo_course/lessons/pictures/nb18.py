@@ -1,5 +1,6 @@
 """What notebook 18 alone draws."""
 
+from collections.abc import Sequence
 from math import comb
 from typing import Any
 
@@ -13,6 +14,7 @@ from grpo_course.lessons.finale import (
     begun,
     least_uneven,
     lost_and_won,
+    new_rows,
     start_of,
     trained,
 )
@@ -65,5 +67,27 @@ def plot_ends(rows: Run) -> Axes:
     problems = start_of(rows)["problems"]
     describe(ax.figure, f"Rows lost and won, of {problems}. {'; '.join(told)}.")
     xlabel = f"of {problems} rows: lost ←   → won   (● the difference)"
+    finish(ax, xlabel, "").grid(visible=False, axis="y")
+    return ax
+
+
+def plot_looks(tests: Sequence[Run], names: Sequence[str]) -> Axes:
+    """Rows won less rows lost in each planned run, and its interval, a row a run."""
+    ax = axes_row(width=8, height=0.9 + 0.42 * len(tests))[0]
+    told = []
+    for row, (test, name) in enumerate(zip(tests, names, strict=True)):
+        lost, won = lost_and_won(new_rows(test)) or (0, 0)
+        low, high = balance(lost, won)
+        ax.plot([low, high], [row, row], color="black", lw=2)
+        ax.plot(won - lost, row, "o", color="black", ms=6)
+        told.append(f"{name}: {won - lost:+d}, interval {low:+.1f} to {high:+.1f}")
+    asked = len(new_rows(tests[0])["end"]["rows"])
+    ax.axvline(0, color="black", lw=1)
+    ax.axvline(0.05 * asked, color=UP, ls="--")
+    ax.set_yticks(range(len(names)), names)
+    ax.set_ylim(len(names) - 0.5, -0.5)
+    five = f"dashed: five in a hundred, {0.05 * asked:.1f}"
+    describe(ax.figure, f"Won less lost, of {asked} new rows. {'; '.join(told)}.")
+    xlabel = f"of {asked} new rows: won less lost ({five})"
     finish(ax, xlabel, "").grid(visible=False, axis="y")
     return ax
