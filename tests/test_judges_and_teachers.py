@@ -104,6 +104,14 @@ def test_a_number_is_in_place_by_itself_and_right_are_all():
     assert teachers.right(rollout).tolist() == [[0, 1]]
 
 
+def test_responses_that_differ_are_counted_as_a_set_counts_them():
+    student, again = (teachers.make_student(SEEDS) for _ in range(2))  # of five tokens
+    groups = student.sample(teachers.PROMPTS, 8).responses.flatten(0, 1).tolist()
+    counts = torch.tensor([len({*map(tuple, group)}) for group in groups])
+    expected = counts.view(3, -1).float().mean(dim=-1)
+    torch.testing.assert_close(teachers.num_different(again), expected)
+
+
 def test_who_is_sure_writes_one_response_and_who_knows_nothing_many():
     sure = teachers.num_different(teachers.make_teacher(SEEDS, num_steps=80))
     fresh = teachers.num_different(teachers.make_student(SEEDS))

@@ -5,6 +5,7 @@ The task is that of notebook 09: a tiny language model writes three of the numbe
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -65,8 +66,8 @@ def probability_right(policy: SequencePolicy) -> Tensor:
 def num_different(policy: SequencePolicy, group_size: int = 8) -> Tensor:
     """How many different responses a group holds, mean over all prompts: [seed]."""
     responses = policy.sample(PROMPTS, group_size).responses
-    as_numbers = (responses * torch.tensor([16, 4, 1])).sum(-1).sort(-1).values
-    return 1 + (as_numbers.diff() != 0).sum(-1).float().mean(-1)
+    same = (responses[..., :, None, :] == responses[..., None, :, :]).all(dim=-1)
+    return (1 / same.sum(dim=-1)).sum(dim=-1).mean(dim=-1)  # a response a kind
 
 
 def make_student(
@@ -118,11 +119,7 @@ def study(
     )
     optimizer = torch.optim.Adam(student.model.parameters(), lr=rate)
     prompts = draw_prompts(PROMPTS, 16, seed=0)
-    loop = Taught(
-        *(student, prompts, right, optimizer, config, look),
-        writer=writer or student,
-        deltas_of=deltas_of,
-    )
-    loop.train()
+    taught = partial(Taught, writer=writer or student, deltas_of=deltas_of)
+    taught(student, prompts, right, optimizer, config, look).train()
     look(student)
     return torch.stack(seen)
