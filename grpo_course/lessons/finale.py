@@ -185,6 +185,11 @@ def lost_and_won(run: Run) -> tuple[int, int] | None:
     before, after = (run.get(when, {}).get("rows") for when in ("begun", "end"))
     if before is None or after is None:
         return None
+    return turned(before, after)
+
+
+def turned(before: str, after: str) -> tuple[int, int]:
+    """Rows lost and won between two answers to the same rows, a 1 where it is right."""
     pairs = list(zip(before, after, strict=True))
     return pairs.count(("1", "0")), pairs.count(("0", "1"))
 

@@ -191,13 +191,13 @@ MEASURE = """() => Reveal.getSlides().map((slide, k) => {
   const all = [...slide.querySelectorAll('h1, h2, p, li, pre, td, img, input')]
     .filter(each => !each.closest('aside') && each.getBoundingClientRect().width);
   const low = Math.max(...all.map(each => each.getBoundingClientRect().bottom));
-  const title = document.createRange();
-  title.selectNodeContents(slide.querySelector('h1, h2') ?? slide.firstChild);
-  const near = title.getBoundingClientRect();
+  const text = document.createRange();
+  text.selectNodeContents(slide.querySelector('h1, h2') ?? slide.firstChild);
+  const near = text.getBoundingClientRect();
   const hits = near.right > number.left && near.top < number.bottom;
   const cut = [...slide.querySelectorAll('pre')].some(each => {
-    title.selectNodeContents(each);
-    return title.getBoundingClientRect().right > edge.right && each.offsetWidth;
+    text.selectNodeContents(each);
+    return text.getBoundingClientRect().right > edge.right && each.offsetWidth;
   });
   return [k + 1, Math.round((low - edge.bottom) / Reveal.getScale()), hits, cut];
 }).filter(([k, low, hits, cut]) => low > 0 || low < -240 || hits || cut)"""

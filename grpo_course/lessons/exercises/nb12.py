@@ -170,17 +170,13 @@ def about(sign, left, right):
     return LOST if is_lost.solution(sign, left, right) else KEPT
 
 
-is_lost.cases = tuple(
-    case(
-        asked,
-        about(sign, int(left), int(right)),
-        operation=sign,
-        left=int(left),
-        right=int(right),
-    )
-    for asked in ASKED.split(", ")
-    for left, sign, right in (asked.split(),)
-)
+def calculated(text):
+    left, sign, right = text.split()
+    parts = {"operation": sign, "left": int(left), "right": int(right)}
+    return case(text, about(sign, int(left), int(right)), **parts)
+
+
+is_lost.cases = tuple(map(calculated, ASKED.split(", ")))
 is_lost.mistakes = """
 return operation == "-" | All subtractions together never fall from one stop to the \
 next. Look for what was right after 4 or 8 updates, and is wrong after 32.

@@ -44,11 +44,13 @@ def kinds_of(
 
     The prompt holds the texts, by kind, in their order.
     """
-    kinds, rest = [], prompt
-    for kind, text in [*texts.items(), ("template", "")]:
-        before, rest = rest.split(text) if text else (rest, "")
-        for part, name in ((before, "template"), (text, kind)):
-            kinds += [name] * len(tokenizer(part, add_special_tokens=False).input_ids)
+    parts, rest = [], prompt
+    for kind, text in texts.items():
+        before, rest = rest.split(text)
+        parts += [(before, "template"), (text, kind)]
+    kinds = []
+    for part, kind in [*parts, (rest, "template")]:
+        kinds += [kind] * len(tokenizer(part, add_special_tokens=False).input_ids)
     width = len(kinds)
     own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
     own |= {tokenizer.convert_tokens_to_ids(tag): "tag" for tag in TAGS}

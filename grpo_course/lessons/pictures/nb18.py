@@ -11,12 +11,12 @@ from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import DOWN, UP, axes_row, finish
 from grpo_course.lessons.finale import (
     Run,
-    begun,
     least_uneven,
     lost_and_won,
     new_rows,
     start_of,
     trained,
+    turned,
 )
 
 
@@ -37,6 +37,14 @@ def balance(lost: int, won: int) -> tuple[float, float]:
     return ends.min().item(), ends.max().item()
 
 
+def draw_balance(ax: Axes, row: int, lost: int, won: int) -> str:
+    """Won less lost as a dot with its interval; returns the interval in words."""
+    low, high = balance(lost, won)
+    ax.plot([low, high], [row, row], color="black", lw=2)
+    ax.plot(won - lost, row, "o", color="black", ms=6)
+    return f"interval {low:+.1f} to {high:+.1f}"
+
+
 def plot_ends(rows: Run) -> Axes:
     """A row for each run: rows lost to the left, won to the right, their difference.
 
@@ -47,17 +55,13 @@ def plot_ends(rows: Run) -> Axes:
     ax = axes_row(width=8, height=0.9 + 0.42 * len(runs))[0]
     for row, run in enumerate(runs):
         pair, kept = least_uneven(rows, run), lost_and_won(run)
-        change = run["end"]["right"] - begun(rows, run)["right"]
-        told.append(f"{run['name']}, seed {run['seed']}: {change:+d}")
+        told.append(f"{run['name']}, seed {run['seed']}: {pair[1] - pair[0]:+d}")
         for sign, count, colour in zip((-1, 1), pair, (DOWN, UP), strict=True):
             look: dict[str, Any] = {"ec": colour, "alpha": 0.6}
             look |= {"fc": colour} if kept else {"fc": "none", "hatch": "///"}
             ax.barh(row, sign * count, 0.62, **look)
-        low, high = balance(*pair)
-        ax.plot([low, high], [row, row], color="black", lw=2)
         told[-1] += f", {pair[0]} lost and {pair[1]} won"
-        told[-1] += f", interval {low:+.1f} to {high:+.1f}"
-        ax.plot(change, row, "o", color="black", ms=6)
+        told[-1] += f", {draw_balance(ax, row, *pair)}"
     names = [f"{i}  {run['name']}, seed {run['seed']}" for i, run in enumerate(runs)]
     ax.set_yticks(range(len(runs)), names)
     ax.invert_yaxis()
@@ -76,11 +80,8 @@ def plot_looks(tests: Sequence[Run], names: Sequence[str]) -> Axes:
     ax = axes_row(width=8, height=0.9 + 0.42 * len(tests))[0]
     told = []
     for row, (test, name) in enumerate(zip(tests, names, strict=True)):
-        lost, won = lost_and_won(new_rows(test)) or (0, 0)
-        low, high = balance(lost, won)
-        ax.plot([low, high], [row, row], color="black", lw=2)
-        ax.plot(won - lost, row, "o", color="black", ms=6)
-        told.append(f"{name}: {won - lost:+d}, interval {low:+.1f} to {high:+.1f}")
+        lost, won = turned(*(each["rows"] for each in new_rows(test).values()))
+        told.append(f"{name}: {won - lost:+d}, {draw_balance(ax, row, lost, won)}")
     asked = len(new_rows(tests[0])["end"]["rows"])
     ax.axvline(0, color="black", lw=1)
     ax.axvline(0.05 * asked, color=UP, ls="--")
