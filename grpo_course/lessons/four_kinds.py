@@ -1,16 +1,17 @@
-"""Notebook 04's investigation: which kind of token does the harm of many steps?
+"""Notebook 04: which kind of token does the harm of many steps? And a design's judge.
 
 A weight says how hard a loss pushes each token along its delta: weight(ratio, good) of
 float and bool [batch trial pos] gives float [batch trial pos]. The naive loss has the
 weight 1, and the loss with the ratio has the ratio.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from grpo_course.loop import ENOUGH, mean_and_error
+from grpo_course.loop import ENOUGH, History, mean_and_error
 
 Weight = Callable[[Tensor, Tensor], Tensor]
 
@@ -86,3 +87,45 @@ def evidence(
         )
     else:
         print(f"Acquitted: {changed[0]}. It does not help at every rate.")
+
+
+def without_each(
+    starts: Sequence[Weight], learned: Callable[[Weight, float], Tensor]
+) -> dict[str, Tensor]:
+    """Print what is learned without a push on one kind of token, from each start.
+
+    At the last of RATES. -> P(sorted) without each kind, from the first start
+    """
+    ends: dict[str, Tensor] = {}
+    print(f"{f'P(sorted) at rate {RATES[-1]:g}':20s}", end="")
+    print("".join(f"{'from ' + start.__name__:>18s}" for start in starts))
+    for name, of_kind in {"nothing": lambda _, good: good & ~good, **KINDS}.items():
+        print(f"let go: {name:12s}", end="")
+        for start in starts:
+
+            def weight(
+                ratio: Tensor, good: Tensor, start: Weight = start, of: Weight = of_kind
+            ) -> Tensor:
+                return torch.where(of(ratio, good), 0.0, start(ratio, good))
+
+            mean, error = mean_and_error(learned(weight, RATES[-1]))
+            print(f"{mean:11.2f} ± {error:.2f}", end="")
+            ends.setdefault(name, mean)
+        print()
+    return {name: ends[name] for name in KINDS}
+
+
+def judge_design(design: Mapping[str, Any], run: History) -> bool:
+    """Print what a design for three prompts used and reached. -> whether it passes"""
+    used = 3 * design["num_epochs"] * design["num_responses"]
+    steps = len(run.curve("loss"))
+    mean, error = mean_and_error(run.final("expected_reward"))
+    let_go = run.curve("clip_fraction_low") + run.curve("clip_fraction_high")
+    below = mean - ENOUGH * error
+    print(f"{used} of 120 responses, {steps} of 200 steps")
+    print(f"reward {mean:.2f} ± {error:.2f}; two errors below: {below:.2f}")
+    print(f"entropy at the end {run.final('entropy').mean():.2f} nats a token")
+    print(f"clip fraction {let_go.mean():.2f}, mean over the steps")
+    passes = used <= 120 and steps <= 200 and bool(below >= 2.3)
+    print("The design passes." if passes else "Not yet: 2.3 are wanted.")
+    return passes

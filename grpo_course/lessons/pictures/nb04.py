@@ -31,9 +31,6 @@ LOSS_COLOURS = {
     "unclipped": COLOURS[1],
     "one step": COLOURS[2],
     "naive": COLOURS[3],
-    "any loss": COLOURS[2],
-    "no minimum": COLOURS[5],
-    "one let go": COLOURS[4],
 }
 
 
@@ -73,6 +70,25 @@ def plot_rates(arms: Mapping[str, Mapping[float, Tensor]], ylabel: str) -> Axes:
     ax.minorticks_off()
     describe(ax.figure, f"{ylabel} by learning rate: {'; '.join(told)}.")
     return legend_above(finish(ax, "learning rate", ylabel))
+
+
+def compare(arms: Mapping[str, Mapping[float, Tensor]]) -> dict[str, Tensor]:
+    """Draw P(sorted) of each arm at each rate. -> that at its best rate, [seed] each
+
+    Print it too, and how far it is ahead of the first arm, seed by seed.
+    """
+    plot_rates(arms, "P(sorted) after 5 rollouts")
+    best = {
+        name: max(runs.values(), key=lambda right: right.mean().item())
+        for name, runs in arms.items()
+    }
+    first, *others = best
+    print(f"{first:21s} at its best rate {best[first].mean():.3f}")
+    for name in others:
+        lead, error = mean_and_error(best[name] - best[first])
+        told = f"at its best rate {best[name].mean():.3f}"
+        print(f"{name:21s} {told}, ahead by {lead:+.3f} ± {error:.3f}")
+    return best
 
 
 def plot_runs(runs: Mapping[str, Tensor]) -> list[Axes]:
