@@ -29,13 +29,11 @@ CHAPTERS = sorted({key.split(".")[0] for key in index().values()}, key=int)
 EXERCISES = [task for chapter in CHAPTERS for task in lesson(f"{chapter}.1")]
 NAMES = {task.name: task for task in EXERCISES}
 # Answers that train, or are tried on every trainer of the hunt: over a second each.
-LONG = {"6.3", "10.2", "10.3", "10.4", "10.5", "10.7"}
+LONG = {"6.3", "10.2", "10.4"}
 EACH = [
     pytest.param(task, marks=[pytest.mark.slow] * (task.key in LONG), id=task.key)
     for task in EXERCISES
 ]
-# 10.4 asks every piece of its probe about two dozen trainers.
-SHORT = [task for task in EXERCISES if task.key != "10.4"]
 
 
 @pytest.mark.slow
@@ -131,7 +129,7 @@ def passes(task, function):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", SHORT, ids=lambda task: task.key)
+@pytest.mark.parametrize("task", EXERCISES, ids=lambda task: task.key)
 def test_no_operator_can_be_turned_unnoticed(task):
     unnoticed = []
     for wanted in count():
@@ -155,12 +153,8 @@ def holding(task, place):
     return answer
 
 
-# The script that 10.7 repairs is one text.
-OF_SEVERAL = [task for task in SHORT if task.key != "10.7"]
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("task", OF_SEVERAL, ids=lambda task: task.key)
+@pytest.mark.parametrize("task", EXERCISES, ids=lambda task: task.key)
 def test_no_argument_can_be_written_down_unnoticed(task):
     parameters = inspect.signature(task.solution).parameters.values()
     names = [

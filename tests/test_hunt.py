@@ -17,7 +17,7 @@ import torch
 from torch.nn.functional import pad
 
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
-from grpo_course.lessons.exercises.nb10 import SIX, verdict_on
+from grpo_course.lessons.exercises.nb10 import loss_pulls_right, verdict_on
 from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import (
@@ -480,8 +480,11 @@ def test_a_suspect_is_awake_with_the_settings_of_its_complaint(told):
 
 
 @pytest.mark.slow
-def test_a_first_turn_is_within_reach_of_the_probes_that_a_learner_writes():
-    assert {*probes.found_by(SIX)} - {15} == {*defects.WITHIN_REACH}  # 15 is case A's
+def test_a_first_turn_is_within_reach_of_the_probes_before_the_hunt():
+    five = [probes.groups_stand_alone, probes.own_words_look_likely]
+    five += [probes.ratios_start_at_one, probes.parts_make_no_difference]
+    five += [loss_pulls_right.solution]
+    assert {*probes.found_by(five)} - {15} == {*defects.WITHIN_REACH}  # 15 is case A's
 
 
 def test_a_hunt_has_healthy_trainers_and_no_cause_twice():
@@ -545,10 +548,9 @@ def test_a_turn_that_is_opened_again_is_as_it_was_left(capsys):
         case.acquit()
     case.probe(lambda make: True)
     assert not case.acquit() and not case.acquit()
-    case.twin(lambda make: True)
     capsys.readouterr()
     again = hunt(turn, seed=1)
-    assert "so far: accused wrongly 1, asked a twin 1" in capsys.readouterr().out
+    assert "so far: accused wrongly 1" in capsys.readouterr().out
     assert again.record is case.record is cases.RECORDS[f"Turn {turn} of hunt 1"]
 
 
@@ -577,23 +579,6 @@ def test_a_number_copied_from_a_run_is_no_proof(capsys):
     noted = case.make_trainer().collect().old_log_probs
     assert not case.probe(lambda make: not make().collect().old_log_probs.equal(noted))
     assert "its healthy twin" in capsys.readouterr().out and not case.record.proofs
-
-
-@pytest.mark.slow
-def test_a_twin_is_a_hint_that_costs(case, capsys):
-    def kept(make):
-        length = make().collect().mask.sum(dim=1).float().mean().item()
-        print(f"kept {length:.1f}")
-        return length < 14
-
-    assert not case.probe(kept)
-    told = capsys.readouterr().out
-    assert "    kept 14.0" in told and "9.3" not in told
-    case.twin(kept)
-    assert "its healthy twin: silent\n    kept 9.3" in capsys.readouterr().out
-    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 1
-    case.twin(kept)
-    assert case.record.num_twins == 1, "a closed case costs nothing more"
 
 
 def test_a_probe_sees_the_settings_of_its_case():

@@ -1,24 +1,16 @@
-"""The exercises of 10_bug_hunt: probes to write, and a bug that they miss."""
+"""The exercises of 10_bug_hunt: probes to write."""
 
 import io
-import re
 from collections.abc import Callable
 from contextlib import redirect_stdout
-from functools import cache
 
 import torch
 from torch import Tensor
 
 from grpo_course.classroom.check import Case, exercise
 from grpo_course.lessons.hunt import probes
-from grpo_course.lessons.hunt.cases import CLOSE, behaviour, distance
-from grpo_course.lessons.hunt.defects import (
-    HEALTHY,
-    broken,
-    compiled,
-)
+from grpo_course.lessons.hunt.defects import HEALTHY, broken, compiled
 from grpo_course.lessons.hunt.probes import token_with
-from grpo_course.lessons.hunt.script import Trainer
 
 # A probe says yes or no, so what it looks at shows only in trainers where that alone is
 # changed. These are made for it: a name, and an edit of the healthy script.
@@ -39,32 +31,6 @@ it is sure of its responses, and of no prompt | log_probs.gather(-1, batch.token
 1:, None]).squeeze(-1) => -3.0 * ~batch.mask
 it is healthy, and draws another rollout | seed: int = 0 => seed: int = 30
 its scores are lower by a hair | .squeeze(-1) => .squeeze(-1) - 3e-4
-its scores depend on the padding behind a response | .squeeze(-1) => .squeeze(-1) - \
-0.1 * (~batch.attention).flip(1).cumprod(1).sum(1, keepdim=True)
-its scores fall with the padding in front | .squeeze(-1) => .squeeze(-1) - 0.1 * \
-(~batch.attention).cumprod(1).sum(1, keepdim=True)
-its scores rise with the padding in front | .squeeze(-1) => .squeeze(-1) + 0.1 * \
-(~batch.attention).cumprod(1).sum(1, keepdim=True)
-padding in front moves its scores, and not their mean | .squeeze(-1) => .squeeze(-1) \
-+ 0.1 * (~batch.attention).cumprod(1).sum(1, keepdim=True) * \
-torch.nn.functional.pad((own := batch.mask.float()) * (own.cumsum(1) - (own.sum(1, \
-keepdim=True) + 1) / 2), (batch.tokens.shape[1] - 1 - own.shape[1], 0))
-its last bits depend on the width | .squeeze(-1) => .squeeze(-1) * (1 + 1e-7 * \
-batch.tokens.shape[1])
-its scores are others each time | .squeeze(-1) => .squeeze(-1) - \
-torch.rand(len(batch.tokens), 1)
-it knows padding by its token | self.model(batch.tokens, batch.attention) => \
-self.model(batch.tokens, batch.tokens != self.tokenizer.pad)
-its gradient grows with micro_batch_size | norm.item() => norm.item() * size
-its gradient shrinks with micro_batch_size | norm.item() => norm.item() / size
-its last bits depend on micro_batch_size | norm.item() => norm.item() * (1 + 1e-7 * \
-size)
-its gradient is rounded | norm.item() => round(norm.item(), 3)
-its logged loss grows with micro_batch_size | torch.cat(seen, dim=1) => \
-torch.cat(seen, dim=1) * size
-its updates move nothing | lr=s.learning_rate => lr=0.0
-it sets its seed before each rollout | drawn = self.draw_problems() => drawn = \
-self.draw_problems(); torch.manual_seed(self.settings.seed)
 it is negated | s.beta * kl - gain => gain - s.beta * kl
 it pushes every token down | s.beta * kl - gain => s.beta * kl + gain * deltas.sign()
 it pulls every token up | s.beta * kl - gain => s.beta * kl - gain * deltas.sign()
@@ -83,8 +49,6 @@ its loss is twice as large | s.beta * kl - gain => 2 * (s.beta * kl - gain)
 its KL is k2 | log_ratio.exp() - log_ratio - 1 => log_ratio**2 / 2
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - \
 gain).detach() + 0 * log_probs
-its gradient is three per cent larger in small parts | norm.item() => norm.item() * \
-(1 + 0.03 * (size < 64))
 its reference finds them unlikely | batch.ref_log_probs = self.score(batch) => \
 batch.ref_log_probs = self.score(batch) - 2.0
 its old scores are a little too high | batch.old_log_probs = self.score(batch) => \
@@ -253,119 +217,61 @@ sampled.
 """
 
 
-padding_leaves_no_trace = exercise("10.3", use=verdict_on, exact=True)(
-    probes.padding_leaves_no_trace
+ratios_start_at_one = exercise("10.3", use=verdict_on, exact=True)(
+    probes.ratios_start_at_one
 )
-padding_leaves_no_trace.insight = (
-    "What may not matter can be added: a healthy trainer does not notice."
+ratios_start_at_one.insight = (
+    "One line for three causes: noise, rounding, and scores of other tokens."
 )
-padding_leaves_no_trace.cases = trainers(f"""
+ratios_start_at_one.cases = trainers(f"""
 healthy: as it is
-healthy: seed 1
-trainer 10 | Here the model reads padding as if it were text. Add some in front of \
-every row, mark it as no text, and compare the scores of the rest.
-healthy: two prompts
-healthy: short responses
-trainer 15
-trainer 2
-its last bits depend on the width | {LAST_BIT}
-its scores fall with the padding in front | Padding lowers each score here. A change \
-may go either way: take the absolute one.
-its scores rise with the padding in front | Padding raises each score here. A change \
-may go either way: take the absolute one.
-padding in front moves its scores, and not their mean | Some scores rise here, and \
-others fall as far. Changes up and down cancel in a mean: ask for the largest \
-absolute one.
-its scores depend on the padding behind a response | In front of a prompt, padding \
-changes nothing here.
-its scores are others each time | No two scores are equal here.
-it knows padding by its token
-its old scores are a little too low | Two calls of `score` agree here, and only the \
-noted old scores do not. Compare one call with the other.
-its reference finds them unlikely | Two calls of `score` agree here, and only the \
-reference does not. Compare one call with the other.
-""")
-padding_leaves_no_trace.mistakes = f"""
-{BLIND}
-{LOUD} Do you hold each score against that of the same token? Three places more stand \
-in front now: cut them off, [:, 3:].
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
-torch.equal(trainer.score(batch)[:, 3:], before) | {LAST_BIT}
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
-(trainer.score(batch)[:, 3:] - before).mean().abs() < 1e-4 | Changes up and down \
-cancel in a mean. Ask for the largest absolute one.
-torch.allclose(trainer.score(batch)[:, 3:], before, atol=1e-4) => \
-(trainer.score(batch)[:, 3:] - before).max() < 1e-4 | You look for scores that rise \
-alone. Take the absolute change.
-tokens, (3, 0) => tokens, (0, 3) && attention, (3, 0) => attention, (0, 3) && [:, 3:] \
-=> [:, :-3] | You pad behind the text. A model reads from left to right, so nothing \
-there can change a score before it. Pad in front.
-attention, (3, 0) => attention, (3, 0), value=True | Your padding is marked as text: \
-`attention` is True there. A healthy model reads it then, and it should.
-before, atol => batch.old_log_probs, atol | The old scores were noted in another way, \
-perhaps a wrong one. Call `score` before the change, too.
-before, atol => trainer.score(batch)[:, 3:], atol | You score twice after the change, \
-and compare a thing with itself. Keep the scores from before.
-"""
-
-
-parts_make_no_difference = exercise("10.4", use=verdict_on, exact=True)(
-    probes.parts_make_no_difference
-)
-parts_make_no_difference.insight = (
-    "One seed, two sizes, one number: memory is no reason for another update."
-)
-parts_make_no_difference.cases = trainers(f"""
-healthy: as it is
+healthy: a large rate
+trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. \
+Look at the ratios of the first inner step.
+trainer 5 | Here old and new scores come from two different networks. Look at the \
+ratios of the first inner step.
+trainer 27 | Here the old scores are rounded: a ratio is off by some hundredths, up \
+or down, and their mean is nearly 1. Ask for the worst token, with a narrow tolerance.
+healthy: one inner step
 healthy: a heavy KL
-trainer 12 | Here only a part of the batch reaches the optimizer. Compare the \
-gradient's norm in one part and in many: to a thousandth of it, up or down.
-trainer 6 | Here a token weighs more in one part than in another. The gradient's norm \
-moves by a few per cent: compare it in one part and in many small ones, with a \
-tolerance that is smaller.
-healthy: seed 1
-healthy: groups of four
-trainer 19
-its gradient grows with micro_batch_size | The norm that `update` returns depends on \
-the size here.
-its gradient shrinks with micro_batch_size | The norm that `update` returns depends \
-on the size here.
-its last bits depend on micro_batch_size | {LAST_BIT}
-its gradient is three per cent larger in small parts | Here the two norms differ by \
-three per cent. Take a tolerance of a thousandth.
-its gradient is rounded
-its logged loss grows with micro_batch_size
-its updates move nothing
-it sets its seed before each rollout
+trainer 8
+trainer 15
+its old scores are a little too high | Here every ratio is 0.98. A deviation may go \
+either way, and no more of it is rounding than a thousandth.
+its old scores are a little too low | Here every ratio is 1.02. A deviation may go \
+either way, and no more of it is rounding than a thousandth.
+one of its old scores is off | One ratio of hundreds is 1.05 here, and a mean hides \
+it. Ask for the worst token.
+its old scores differ in the last bits | {LAST_BIT}
 """)
-parts_make_no_difference.mistakes = f"""
+ratios_start_at_one.mistakes = f"""
 {BLIND}
-{LOUD} Do both trainers have the same seed, so that they sample the same responses?
-abs(norms[0] - norms[1]) <= 1e-3 * norms[1] => norms[0] == norms[1] | {LAST_BIT}
-norms = [] => norms, trainer = [], make_trainer(); batch = trainer.collect() && \
-trainer = make_trainer(micro_batch_size=size) => trainer.settings.micro_batch_size = \
-size && trainer.update(trainer.collect()) => trainer.update(batch) | The second \
-update starts from the weights that the first one left. Make a fresh trainer for each \
-size: with the same seed it samples the same.
-norms = [] => norms, made = [], [make_trainer(micro_batch_size=size) for size in (8, \
-1000)] && trainer = make_trainer(micro_batch_size=size) => trainer = made[len(norms)] \
-&& in (8, 1000): => in range(2): | Both trainers are made before either samples, and \
-the seed is set when one is made: so they sample different responses. Make and update \
-one, then the other.
-1e-3 => 0.2 | You miss a few per cent. Is the tolerance too wide? A thousandth of the \
-norm is more than rounding needs. Or do both sizes cut the batch? One takes it whole.
-(8, 1000) => (64, 1000) | The batch has 64 rows, so both sizes take it in one part. \
-Let one of them cut it.
-(8, 1000) => (32, 1000) && 1e-3 * => | Two parts and a tolerance as large as the norm \
-let nearly everything pass. Take small parts and a narrow tolerance.
-_, norm = trainer.update(trainer.collect()) => norm = \
-trainer.update(trainer.collect())[0][0].mean() && 1e-3 * norms[1] => 1e-3 | You \
-compare what is logged, which is averaged over the tokens in any case. What teaches \
-is the gradient: `update` returns its norm, too.
+{LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are \
+stats[3].
+(stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
+(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
+alone. Take the absolute deviation.
+1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths \
+only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
+(stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \
+Deviations above and below cancel in a mean. Ask for the worst token.
+.abs().max() => .abs().mean() | A mean over hundreds of tokens hides one that is \
+wrong. Ask for the worst token.
+(stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 \
+alone. Take the absolute deviation.
+stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); \
+trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner \
+step. The policy has moved by then, and its ratios may differ from 1.
+stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - \
+1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last \
+inner step, when the policy has moved. Collect a rollout and update once.
+1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as \
+when you count clipped tokens. Nothing was learned yet, so next to no deviation is \
+allowed.
 """
 
 
-@exercise("10.5", use=verdict_on, exact=True)
+@exercise("10.4", use=verdict_on, exact=True)
 def loss_pulls_right(make_trainer):
     """a factory of trainers -> True if healthy"""
 
@@ -445,156 +351,4 @@ has fallen get no pull.
 good and bad and => good and | You ask about good tokens alone.
 above < 0 < below => above < 0 | You ask above the reference alone, where a pull that \
 is the same everywhere looks right. Ask below it as well.
-"""
-
-
-ratios_start_at_one = exercise("10.6", use=verdict_on, exact=True)(
-    probes.ratios_start_at_one
-)
-ratios_start_at_one.insight = (
-    "One line for three causes: noise, rounding, and scores of other tokens."
-)
-ratios_start_at_one.cases = trainers(f"""
-healthy: as it is
-healthy: a large rate
-trainer 32 | Here the old scores are those of other tokens, so a ratio is anything. \
-Look at the ratios of the first inner step.
-trainer 5 | Here old and new scores come from two different networks. Look at the \
-ratios of the first inner step.
-trainer 27 | Here the old scores are rounded: a ratio is off by some hundredths, up \
-or down, and their mean is nearly 1. Ask for the worst token, with a narrow tolerance.
-healthy: one inner step
-healthy: a heavy KL
-trainer 8
-trainer 15
-its old scores are a little too high | Here every ratio is 0.98. A deviation may go \
-either way, and no more of it is rounding than a thousandth.
-its old scores are a little too low | Here every ratio is 1.02. A deviation may go \
-either way, and no more of it is rounding than a thousandth.
-one of its old scores is off | One ratio of hundreds is 1.05 here, and a mean hides \
-it. Ask for the worst token.
-its old scores differ in the last bits | {LAST_BIT}
-""")
-ratios_start_at_one.mistakes = f"""
-{BLIND}
-{LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are \
-stats[3].
-(stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
-(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
-alone. Take the absolute deviation.
-1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths \
-only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
-(stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \
-Deviations above and below cancel in a mean. Ask for the worst token.
-.abs().max() => .abs().mean() | A mean over hundreds of tokens hides one that is \
-wrong. Ask for the worst token.
-(stats[3] - 1).abs().max() => (stats[3] - 1).max() | You look for ratios above 1 \
-alone. Take the absolute deviation.
-stats, _ = trainer.update(trainer.collect()) => batch = trainer.collect(); \
-trainer.update(batch); stats, _ = trainer.update(batch) | That is the second inner \
-step. The policy has moved by then, and its ratios may differ from 1.
-stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - \
-1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last \
-inner step, when the policy has moved. Collect a rollout and update once.
-1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as \
-when you count clipped tokens. Nothing was learned yet, so next to no deviation is \
-allowed.
-"""
-
-
-SIX = (
-    probes.groups_stand_alone,
-    probes.own_words_look_likely,
-    probes.padding_leaves_no_trace,
-    probes.parts_make_no_difference,
-    loss_pulls_right.solution,
-    probes.ratios_start_at_one,
-)
-STILL = "a rollout and two updates are as they were"
-CHANGED = "it trains otherwise"
-RESEEDED = "it draws other random numbers, and else trains as it did"
-SEEDED = re.compile(r"\b(manual_seed|Random|load_model)\([^()]*\bs\.seed\b[^()]*\)")
-TRIED: tuple[dict[str, float], ...] = (
-    {"seed": 1},
-    {"seed": 2, "num_inner_steps": 1, "beta": 0.5},
-    {"seed": 3, "max_new_tokens": 8, "tool": True},
-)
-
-
-def what_a_bug_does(function: Callable, asked: str) -> str | None:
-    """Whether a bug changes anything, or what a probe says of it."""
-    text = function(HEALTHY)
-    if text is None:
-        return None
-    if not isinstance(text, str):
-        raise ValueError(
-            f"the result is the text of the script, not a {type(text).__name__}: "
-            "return source.replace(...) as it is."
-        )
-    if text == HEALTHY:
-        return "the script as it was"
-    make_trainer = compiled(text).Trainer
-    if asked != CHANGED:
-        (probe,) = (each for each in SIX if each.__name__ == asked)
-        said = probes.ask(probe, make_trainer)
-        return "misses it" if said == probes.SILENT else said
-    if not differs(make_trainer):
-        return STILL
-    same_seed = SEEDED.sub(r"\1(s.seed)", text)
-    is_seed = same_seed != text and not differs(compiled(same_seed).Trainer)
-    return RESEEDED if is_seed else CHANGED
-
-
-def differs(make_trainer: Callable) -> bool:
-    """Whether a trainer does anything else than the healthy one."""
-    for settings in TRIED:
-        theirs, ours = behaviour(make_trainer, settings), healthy_run(str(settings))
-        if any(distance(theirs[name], ours[name]) > CLOSE for name in ours):
-            return True
-    return False
-
-
-@cache
-def healthy_run(settings: str) -> dict[str, Tensor]:
-    """What the healthy trainer does with settings, which are written out."""
-    return behaviour(Trainer, next(each for each in TRIED if str(each) == settings))
-
-
-@exercise("10.7", use=what_a_bug_does)
-def my_bug(source):
-    """the text of the script -> the same, with a bug that six probes miss"""
-    return source.replace(
-        "total = s.num_steps * s.num_inner_steps", "total = s.num_steps"
-    )
-
-
-my_bug.insight = "What no probe asks can break: that is where the next one belongs."
-my_bug.cases = [
-    Case(
-        "what it does",
-        {"source": CHANGED},
-        "With your edit the trainer does what it did before, in its first rollouts. A bug has to change what is learned.",
-    ),
-    *(
-        Case(
-            f"the probe {probe.__name__}",
-            {"source": probe.__name__},
-            "This probe fires: what it asks no longer holds. Break something that none of the six asks about.",
-        )
-        for probe in SIX
-    ),
-]
-my_bug.mistakes = """
-return source | The text is the one that you were given: nothing in it equals the \
-first argument of replace, spaces included.
-"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => \
-"torch.multinomial(probs, 1)", "torch.multinomial(1 * probs, 1)" | This is another \
-way to write the same. A bug has to change what is learned.
-"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => \
-"torch.manual_seed(s.seed)", "torch.manual_seed(s.seed + 5)" | Another seed is no bug: \
-what the trainer learns is as good. Break something that must hold whatever the seed.
-"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "/ num_tokens", \
-"/ len(part.tokens)" | The probe of 10.4 sees that the size of the parts matters now.
-"total = s.num_steps * s.num_inner_steps", "total = s.num_steps" => "s.beta * kl - \
-gain", "gain - s.beta * kl" | The probe of 10.5 sees the sign of the pull.
 """

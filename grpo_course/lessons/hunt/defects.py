@@ -656,8 +656,8 @@ COMPLAINTS = {
 GUIDED = {"A": ("less", 15), "B": ("far", 16)}
 PAIR = 4, 18  # of the notebook's case with two bugs
 NUM_TURNS = 8  # of one hunt
-# What the six probes that a learner writes find, but for case A's: a first turn is of
-# these, so that it can be won.
+# What the five probes before the hunt find, but for case A's: a first turn is of these,
+# so that it can be won.
 WITHIN_REACH = 2, 5, 6, 8, 10, 12, 17, 20, 21, 23, 26, 27, 28, 29, 30, 31, 32
 
 

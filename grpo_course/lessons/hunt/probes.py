@@ -2,8 +2,8 @@
 
 A probe gets `make_trainer(**settings)`, which builds a fresh trainer of the script
 under test, and returns whether that is healthy. What it prints on the way is heard by
-the case that asks it. Probes are written as a learner writes them; six are solutions of
-exercises.
+the case that asks it. Probes are written as a learner writes them, and three are
+solutions of exercises.
 """
 
 import io
