@@ -18,7 +18,7 @@ from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance
-from grpo_course.lessons.pictures.nb18 import balance, plot_ends
+from grpo_course.lessons.pictures.nb18 import balance, plot_balances
 from grpo_course.text import smollm2
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
@@ -193,8 +193,11 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
     assert finale.least_uneven(rows, run) == (13, 3)
     assert finale.least_uneven(rows, kept) == (13, 2)
 
-    # And it is drawn, with two bars for every run.
-    assert len(plot_ends(rows).patches) == 6
+    # And it is drawn: an interval and a dot for every run, and two lines across.
+    pairs = {run: (lost, 3) for run, lost in {"one": 13, "other": 4}.items()}
+    lines = plot_balances(pairs, rows=64).lines
+    assert [line.get_xdata()[0] for line in lines[1:4:2]] == [-10, -1]
+    assert len(lines) == 6 and lines[-1].get_xdata()[0] == 0.05 * 64
 
 
 def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
@@ -222,6 +225,22 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
     assert told in book.cells[-1].source
     eight, sixteen, _ = rows["planned"]
     assert sixteen["updates"][:8] == eight["updates"]  # the same run, gone on
+
+
+def test_the_courses_of_18_are_means_of_updates_and_each_seed_counts_once(capsys):
+    shares = {"accuracy": 0.25, "form": 0.5, "tied_groups": 0.75}
+    later = {"accuracy": 0.5, "form": 1.0, "tied_groups": 0.5}
+    run = {"seed": 1, "learning_rate": 1e-5, "updates": [shares, *[later] * 7]}
+    curves = {key: [shares[key], *[later[key]] * 7] for key in shares}
+    wide = {"seed": 2, "learning_rate": 2e-6, "num_prompts": 24}
+    wide |= {"updates": [shares | {"accuracy": 0.05}, *[later] * 7]}
+    # 16 of 64 samples were right in the first update of seed 1, 9.6 of 192 of seed 2.
+    on_sums = [{"seed": 0, "curves": curves}]
+    assert finale.print_courses(on_sums, [run, run, wide]) == 10
+    ends = "0.25 -> 0.50     0.50 -> 1.00        2 ->  4.0 of 8"
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition("  0.25")[2] for line in lines[1:3]] == [ends[4:]] * 2
+    assert lines[4].endswith("6 -> 12.0 of 24")
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():

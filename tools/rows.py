@@ -1,6 +1,7 @@
 """Record what the larger model does on GSM8K's rows, for notebook 18.
 
 .venv/bin/python -m tools.rows --model models/qwen
+.venv/bin/python -m tools.rows --model models/smollm2 --smaller
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
 .venv/bin/python -m tools.rows --run runs/planned --name "form unpaid" --planned
 .venv/bin/python -m tools.rows --model models/qwen --supervise
@@ -8,12 +9,13 @@
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
 worked examples and with two marks for the answer. What is recorded is not done again.
-The second reads a folder of `train --task qwen`: what it noted of each update, a few
-responses, and what the model at its end makes of the same 64 rows. The third does so
+The second asks the model of notebook 12 the same, with the prompt of the runs. The
+third reads a folder of `train --task qwen`: what it noted of each update, a few
+responses, and what the model at its end makes of the same 64 rows. The fourth does so
 for a run that was planned as a test of the others: it asks 256 rows, before and after.
-The fourth is the rival: the same model imitates solutions of GSM8K, with the prompt of
-the run. The last trains for a coin, and the second reads it. Written to
-grpo_course/lessons/rows.json. The first two take some minutes each on two cores, the
+The fifth is the rival: the same model imitates solutions of GSM8K, with the prompt of
+the run. The last trains for a coin, and the third reads it. Written to
+grpo_course/lessons/rows.json. The first three take some minutes each on two cores, the
 others half an hour or more.
 """
 
@@ -172,6 +174,7 @@ def before_and_after(folder: Path, name: str, rows: int) -> dict[str, Any]:
         "name": name,
         "seed": config.seed,
         "learning_rate": config.learning_rate,
+        "num_prompts": config.num_prompts,
     }
     for when, path in (("begun", str(config.model)), ("end", newest)):
         tried = load_trained(config, path, "validation")
@@ -243,6 +246,7 @@ def main() -> None:
     parser.add_argument("--run", type=Path, help="the folder of a finished run")
     parser.add_argument("--name", default="form unpaid", help="what it is called")
     parser.add_argument("--planned", action="store_true", help="ask it 256 rows")
+    parser.add_argument("--smaller", action="store_true", help="ask it one prompt")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
@@ -258,6 +262,13 @@ def main() -> None:
         keep("supervised", found)
         return
     model, tokenizer = load_model(options.model), load_tokenizer(options.model)
+    if options.smaller:
+        prompt = len(qwen.Rows.examples), qwen.MARK
+        found = measure(model, tokenizer, options.data, *prompt)["start"]
+        kept = read_rows() | {"smaller": found}
+        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+        print(found)
+        return
     for count in COUNTS:
         for mark in (smollm2.MARK, qwen.MARK):
             kept = read_rows()

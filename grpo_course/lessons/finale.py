@@ -157,6 +157,33 @@ def print_updates(run: Run) -> None:
         print(f"{number:6d}{share}{rest}")
 
 
+def print_courses(on_sums: Sequence[Run], on_rows: Sequence[Run]) -> int:
+    """What samples were in the first update of each run, and in its fifth to eighth.
+
+    -> how many in a hundred were right in the first update on the rows, where runs of
+    one seed, which ask the same problems, count once
+    """
+    print("                  seed  samples right    in the form      mixed groups")
+    began = {}
+    keys = ("accuracy", "form", "tied_groups")
+    for run in (*on_sums, *on_rows):
+        name = "SmolLM2, sums"
+        noted = run.get("curves")
+        if noted is None:
+            name = f"rows, rate {run['learning_rate']:g}"
+            noted = {key: [one[key] for one in run["updates"]] for key in keys}
+            began[run["seed"]] = noted["accuracy"][0], run.get("num_prompts", 8)
+        asked = run.get("num_prompts", 8)
+        (right, rose), (form, hit), (tied, tie) = (
+            (noted[key][0], sum(noted[key][4:8]) / 4) for key in keys
+        )
+        shares = f"{right:9.2f} ->{rose:5.2f}{form:9.2f} ->{hit:5.2f}"
+        mixed = f"{asked * (1 - tied):9.0f} ->{asked * (1 - tie):5.1f} of {asked}"
+        print(f"{name:18s}{run['seed']:3d}{shares}{mixed}")
+    right = sum(share * asked for share, asked in began.values())
+    return round(100 * right / sum(asked for _, asked in began.values()))
+
+
 def start_of(rows: Run) -> Run:
     """Greedy answers before training, with the prompt of the runs."""
     prompt = len(qwen.Rows.examples), qwen.MARK
