@@ -624,7 +624,7 @@ PACKAGE = {
 EQUIVALENT: dict[str, set[str]] = {
     "0.1": {"spread + 0.0001"},  # a small number less does as well
     # Any large rewards will do, tied or not.
-    "3.1": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
+    "3.2": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     # Any settings that are large enough catch the faults; any gradient is above 1.
     "6.3": {"0.5", "2", "3", "4"},
     "9.4": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards

@@ -32,156 +32,7 @@ ALONE = case("one group", rewards=[[-1.0, 0.5, -4.0, 1.5]])
 TIED = case("a group whose rewards tie", rewards=[[1.0, 1.0, 1.0], [0.0, 2.0, 4.0]])
 
 
-# Ways to make deltas for 3.1, as they are found in the wild; each shows its name.
-
-
-def reward_of_the_first_best(rewards: Tensor) -> Tensor:
-    first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
-    return rewards * first
-
-
-def reward_of_the_last_best(rewards: Tensor) -> Tensor:
-    return reward_of_the_first_best(rewards.flip(-1)).flip(-1)
-
-
-def reward_of_the_median(rewards: Tensor) -> Tensor:
-    one = one_hot(rewards.median(dim=-1).indices, rewards.shape[-1])
-    return rewards * one
-
-
-def centered_ranks(rewards: Tensor) -> Tensor:
-    ranks = rewards.argsort(dim=-1).argsort(dim=-1).float()
-    return ranks - ranks.mean(dim=-1, keepdim=True)
-
-
-def reward_below_full_marks(rewards: Tensor) -> Tensor:
-    return rewards - 2000
-
-
-def centered_by_batch(rewards: Tensor) -> Tensor:
-    return rewards - rewards.mean()
-
-
-def none_below_zero(rewards: Tensor) -> Tensor:
-    deltas = center(rewards)
-    return deltas - deltas.min()
-
-
-def a_little_for_all(rewards: Tensor) -> Tensor:
-    return center(rewards) + 0.01
-
-
-def centered_with_rounding(rewards: Tensor) -> Tensor:
-    return rewards - rewards.mean(dim=-1, keepdim=True)
-
-
-def said(probe: Callable, deltas_of: Callable) -> str | None:
-    """What a probe says of a way to make deltas."""
-    answer = probe(deltas_of)
-    if isinstance(answer, Tensor) and answer.numel() != 1:
-        raise TypeError(
-            f"a probe returns one yes or no; this is a tensor of {answer.numel()}. "
-            "Take .all(), or the largest deviation before you compare."
-        )
-    return None if answer is None else "yes" if answer else "no"
-
-
-ALARM = (
-    "It pushes no tied group, beyond a rounding error of 1e-4, and your probe says "
-    "that it does. Look at the tied group alone, and allow for rounding."
-)
-OVERLOOKED = {
-    keep_rewards: (
-        "Raw rewards of a tied group push as hard as the rewards are large. Were yours"
-        " all zero?"
-    ),
-    softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
-    keep_max: (
-        "In a tied group every response is the best, and keeps its reward. Were yours "
-        "all zero?"
-    ),
-    reward_of_the_first_best: (
-        "Of equals this one picks the first, and pushes that one alone. Ask it of all "
-        "responses."
-    ),
-    reward_of_the_last_best: (
-        "Of equals this one picks the last, and pushes that one alone. Ask it of all "
-        "responses."
-    ),
-    reward_of_the_median: (
-        "Of equals this one picks one in the middle, and pushes that one alone. Ask it "
-        "of all responses."
-    ),
-    centered_ranks: (
-        "Ranks put equal rewards in some order, so this one pushes some of them up and"
-        " others down. The pushes cancel in their sum: ask it of each response."
-    ),
-    reward_below_full_marks: (
-        "This one pushes tied groups down. A push downwards is a push: take abs() "
-        "before you compare."
-    ),
-    centered_by_batch: (
-        "Alone in its batch a tied group gets zero here. Put another group beside it."
-    ),
-    none_below_zero: (
-        "Beside other ties a tied group gets zero here, and beside a group whose rewards"
-        " differ it is pushed up. Put such a group beside it."
-    ),
-    a_little_for_all: (
-        "This one pushes every response up by 0.01, a tied group as well. Rounding is "
-        "smaller: ask for less than 0.001."
-    ),
-}
-
-
-@exercise("3.1", use=said, exact=True)
-def ties_push_nothing(deltas_of):
-    """a function from rewards to deltas, such as those above -> True or False"""
-    tied, other = [1000.1] * 8, [0.0, 1.0, 2.0, 3.0] * 2
-    deltas = deltas_of(torch.tensor([tied, other]))
-    return bool((deltas[0].abs() < 1e-3).all())
-
-
-ties_push_nothing.insight = (
-    "It judges each of these functions rightly. A few lines find faults that no "
-    "training curve shows."
-)
-ties_push_nothing.cases = (
-    case("this one pushes no tied group", ALARM, deltas_of=center),
-    *(
-        case("this one pushes some tied groups", hint, deltas_of=deltas_of)
-        for deltas_of, hint in OVERLOOKED.items()
-    ),
-    *(
-        case("this one pushes no tied group", ALARM, deltas_of=deltas_of)
-        for deltas_of in (
-            *(normalize, normalize_by_batch, keep_centered_max),
-            centered_with_rounding,
-        )
-    ),
-)
-ties_push_nothing.mistakes = """
-return True | Your probe says yes to everything, raw rewards as well: whatever it \
-looks at, it is not a tied group whose rewards are large.
-[1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw \
-rewards push nothing. Tie them at other numbers.
-[tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the \
-whole batch looks like its own. Put a group with other rewards beside it.
-[0.0, 1.0, 2.0, 3.0] * 2 => [5.0] * 8 | Both of your groups are tied, and some \
-faults show only beside a group whose rewards differ. Put such a group into the batch.
-deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than \
-float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less \
-than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by \
-more.
-(deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas \
-up, where pushes in both directions cancel, as those of ranks do. Ask it of each \
-response.
-(deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards \
-is a push as well: take abs() before you compare.
-"""
-
-
-@exercise("3.2")
+@exercise("3.1")
 def leave_one_out(rewards):
     """float [batch trial] -> float [batch trial]"""
     others = rewards.sum(dim=-1, keepdim=True) - rewards
@@ -229,4 +80,153 @@ from the whole batch. They are the other responses to the same prompt: the same 
 dim=-1 => dim=0 && (rewards.shape[-1] - 1) => max(len(rewards) - 1, 1) | Your others \
 are the responses to other prompts. They are the other responses to the same prompt: \
 sum along trial, the last axis.
+"""
+
+
+# Ways to make deltas for 3.2, as they are found in the wild; each shows its name.
+
+
+def reward_of_the_first_best(rewards: Tensor) -> Tensor:
+    first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
+    return rewards * first
+
+
+def reward_of_the_last_best(rewards: Tensor) -> Tensor:
+    return reward_of_the_first_best(rewards.flip(-1)).flip(-1)
+
+
+def reward_of_the_median(rewards: Tensor) -> Tensor:
+    one = one_hot(rewards.median(dim=-1).indices, rewards.shape[-1])
+    return rewards * one
+
+
+def centered_ranks(rewards: Tensor) -> Tensor:
+    ranks = rewards.argsort(dim=-1).argsort(dim=-1).float()
+    return ranks - ranks.mean(dim=-1, keepdim=True)
+
+
+def reward_below_full_marks(rewards: Tensor) -> Tensor:
+    return rewards - 2000
+
+
+def centered_by_batch(rewards: Tensor) -> Tensor:
+    return rewards - rewards.mean()
+
+
+def none_below_zero(rewards: Tensor) -> Tensor:
+    deltas = center(rewards)
+    return deltas - deltas.min()
+
+
+def a_little_for_all(rewards: Tensor) -> Tensor:
+    return center(rewards) + 0.01
+
+
+def centered_with_rounding(rewards: Tensor) -> Tensor:
+    return rewards - rewards.mean(dim=-1, keepdim=True)
+
+
+def said(test: Callable, deltas_of: Callable) -> str | None:
+    """What a test says of a way to make deltas."""
+    answer = test(deltas_of)
+    if isinstance(answer, Tensor) and answer.numel() != 1:
+        raise TypeError(
+            f"a test returns one yes or no; this is a tensor of {answer.numel()}. "
+            "Take .all(), or the largest deviation before you compare."
+        )
+    return None if answer is None else "yes" if answer else "no"
+
+
+ALARM = (
+    "It pushes no tied group, beyond a rounding error of 1e-4, and your test says "
+    "that it does. Look at the tied group alone, and allow for rounding."
+)
+OVERLOOKED = {
+    keep_rewards: (
+        "Raw rewards of a tied group push as hard as the rewards are large. Were yours"
+        " all zero?"
+    ),
+    softmax_weights: "Each weight of a tied group is 1/G, whatever the rewards are.",
+    keep_max: (
+        "In a tied group every response is the best, and keeps its reward. Were yours "
+        "all zero?"
+    ),
+    reward_of_the_first_best: (
+        "Of equals this one picks the first, and pushes that one alone. Ask it of all "
+        "responses."
+    ),
+    reward_of_the_last_best: (
+        "Of equals this one picks the last, and pushes that one alone. Ask it of all "
+        "responses."
+    ),
+    reward_of_the_median: (
+        "Of equals this one picks one in the middle, and pushes that one alone. Ask it "
+        "of all responses."
+    ),
+    centered_ranks: (
+        "Ranks put equal rewards in some order, so this one pushes some of them up and"
+        " others down. The pushes cancel in their sum: ask it of each response."
+    ),
+    reward_below_full_marks: (
+        "This one pushes tied groups down. A push downwards is a push: take abs() "
+        "before you compare."
+    ),
+    centered_by_batch: (
+        "Alone in its batch a tied group gets zero here. Put another group beside it."
+    ),
+    none_below_zero: (
+        "Beside other ties a tied group gets zero here, and beside a group whose rewards"
+        " differ it is pushed up. Put such a group beside it."
+    ),
+    a_little_for_all: (
+        "This one pushes every response up by 0.01, a tied group as well. Rounding is "
+        "smaller: ask for less than 0.001."
+    ),
+}
+
+
+@exercise("3.2", use=said, exact=True)
+def ties_push_nothing(deltas_of):
+    """a function from rewards to deltas, such as those above -> True or False"""
+    tied, other = [1000.1] * 8, [0.0, 1.0, 2.0, 3.0] * 2
+    deltas = deltas_of(torch.tensor([tied, other]))
+    return bool((deltas[0].abs() < 1e-3).all())
+
+
+ties_push_nothing.insight = (
+    "It judges each of these functions rightly. A few lines find faults that no "
+    "training curve shows."
+)
+ties_push_nothing.cases = (
+    case("this one pushes no tied group", ALARM, deltas_of=center),
+    *(
+        case("this one pushes some tied groups", hint, deltas_of=deltas_of)
+        for deltas_of, hint in OVERLOOKED.items()
+    ),
+    *(
+        case("this one pushes no tied group", ALARM, deltas_of=deltas_of)
+        for deltas_of in (
+            *(normalize, normalize_by_batch, keep_centered_max),
+            centered_with_rounding,
+        )
+    ),
+)
+ties_push_nothing.mistakes = """
+return True | Your test says yes to everything, raw rewards as well: whatever it \
+looks at, it is not a tied group whose rewards are large.
+[1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw \
+rewards push nothing. Tie them at other numbers.
+[tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the \
+whole batch looks like its own. Put a group with other rewards beside it.
+[0.0, 1.0, 2.0, 3.0] * 2 => [5.0] * 8 | Both of your groups are tied, and some \
+faults show only beside a group whose rewards differ. Put such a group into the batch.
+deltas[0].abs() < 1e-3 => deltas[0] == 0 | You allow no rounding, or less than \
+float32 needs. A delta of 1e-5 pushes nothing that anybody could notice: ask for less \
+than 1e-3, of rewards between -2000 and 2000. Near a million float32 itself is off by \
+more.
+(deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas \
+up, where pushes in both directions cancel, as those of ranks do. Ask it of each \
+response.
+(deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards \
+is a push as well: take abs() before you compare.
 """

@@ -1,6 +1,6 @@
-"""What notebook 03 alone draws: a field of updates, and rates."""
+"""What notebook 03 alone draws: a field of updates, and runs in it."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from matplotlib.axes import Axes
@@ -8,7 +8,7 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import COLOURS, PI, axes_row, cells
+from grpo_course.classroom.plots import COLOURS, PI, axes_row
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 
@@ -97,30 +97,4 @@ def plot_simplex(
         ax.figure,
         f"Policies as points of a triangle; at its corners {'; '.join(names)}.",
     )
-    return ax
-
-
-def plot_rates(
-    sorts: Mapping[str, Tensor], rates: Sequence[float], split: int | None = None
-) -> Axes:
-    """Mean P(sorted) as a table: a row a setting, [rate] each, its best one framed.
-
-    A line under the first `split` rows sets them apart from the rest.
-    """
-    table = torch.stack(list(sorts.values()))
-    ax = axes_row(width=7.2, height=0.8 + 0.36 * len(sorts))[0]
-    best = [(row, int(values.argmax())) for row, values in enumerate(table)]
-    cells(ax, table, frames=best)
-    if split:
-        ax.axhline(split - 0.5, color="black", lw=2.5)
-    ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
-    ax.set_yticks(range(len(sorts)), list(sorts))
-    ax.tick_params(length=0)
-    ax.set(xlabel="learning rate", title="mean P(sorted)")
-    told = [
-        f"{name} {', '.join(f'{value:.2f}' for value in values.tolist())}"
-        for name, values in sorts.items()
-    ]
-    text = f"Mean P(sorted) at the rates {', '.join(f'{rate:g}' for rate in rates)}"
-    describe(ax.figure, f"{text}: {'; '.join(told)}.")
     return ax
