@@ -81,7 +81,8 @@ torch.exp(log_probs - old_log_probs) => torch.exp(log_probs - old_log_probs).det
 is what the loss pushes; only old_log_probs is frozen.
 -torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide \
-log-probabilities. The ratio is exp of their difference.
+log-probabilities. They are negative, so their quotient falls as a token becomes \
+likelier. The ratio is exp of their difference.
 log_probs - old_log_probs) => (log_probs - old_log_probs).sum(-1, keepdim=True)) | You \
 add up over pos before exp: one ratio for the whole response. Here every token has a \
 ratio of its own, and the mean comes last.
