@@ -39,13 +39,6 @@ def leave_one_out(rewards):
     return rewards - others / (rewards.shape[-1] - 1)
 
 
-def _unequal_mean(rewards):
-    """The mean of the rewards that are not as large. [batch trial] -> [batch trial]"""
-    unequal = (rewards[..., None, :] != rewards[..., None]).float()
-    sums = (unequal * rewards[..., None, :]).sum(dim=-1)
-    return torch.where(unequal.any(dim=-1), sums / unequal.sum(dim=-1), rewards)
-
-
 leave_one_out.insight = (
     "A baseline without the response's own reward leaves the gradient unbiased. It "
     "equals centering times G / (G - 1)."
@@ -72,9 +65,6 @@ keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. 
 the response's own reward off before you divide.
 return rewards - rewards.mean(-1, keepdim=True) | Your mean contains the response's \
 own reward. Leave it out: the mean of the G - 1 others.
-return rewards - _unequal_mean(rewards) | You leave out every reward that equals the \
-response's own. Leave out its place alone: another response with the same reward \
-counts.
 return rewards - (rewards.sum() - rewards) / (rewards.numel() - 1) | Your others come \
 from the whole batch. They are the other responses to the same prompt: the same row.
 dim=-1 => dim=0 && (rewards.shape[-1] - 1) => max(len(rewards) - 1, 1) | Your others \
@@ -89,10 +79,6 @@ sum along trial, the last axis.
 def reward_of_the_first_best(rewards: Tensor) -> Tensor:
     first = one_hot(rewards.argmax(dim=-1), rewards.shape[-1])
     return rewards * first
-
-
-def reward_of_the_last_best(rewards: Tensor) -> Tensor:
-    return reward_of_the_first_best(rewards.flip(-1)).flip(-1)
 
 
 def reward_of_the_median(rewards: Tensor) -> Tensor:
@@ -153,10 +139,6 @@ OVERLOOKED = {
     ),
     reward_of_the_first_best: (
         "Of equals this one picks the first, and pushes that one alone. Ask it of all "
-        "responses."
-    ),
-    reward_of_the_last_best: (
-        "Of equals this one picks the last, and pushes that one alone. Ask it of all "
         "responses."
     ),
     reward_of_the_median: (
