@@ -211,6 +211,13 @@ def _used_up(prompt, response):
     return points + sum(a <= b for a, b in itertools.pairwise(response))
 
 
+def _pushed_by_autograd(responses, rewards, probs):
+    logits = probs.log().requires_grad_()
+    each = zip(responses, rewards)
+    scores = [R * Categorical(logits=logits).log_prob(a).sum() for a, R in each]
+    return torch.stack([torch.autograd.grad(s, logits)[0] for s in scores])
+
+
 def _updated(model, optimizer, prompts, num_responses, generator):
     """Gradients cleared last, samples noted without one, scores by gather."""
     with torch.no_grad():
@@ -298,7 +305,13 @@ RIGHT = pairs(
                 )
             ),
         ],
-        "push_without_log": lambda p, r, d: ((p**2 * r)[:, None, None] * d).sum(0),
+        "reinforce": [
+            lambda a, r, p: torch.einsum("t,tpv->tpv", r, torch.eye(p.shape[1])[a] - p),
+            lambda a, r, p: torch.stack(
+                [sort_rewards.push_of(*x, p) for x in zip(a, r)]
+            ),
+            _pushed_by_autograd,
+        ],
         "one_update": _updated,
         # other sizes of groups, and two thousand
         "ties_push_nothing": lambda f: all(

@@ -19,7 +19,7 @@ def say(capsys, guilty, ends=ENDS, **knobs):
 
 def test_a_case_is_closed_where_the_accused_are_those_whose_change_helps(capsys):
     closed, told = say(capsys, ["noise", "step"])
-    assert closed and "Guilty: noise, step. What did not help: time, worse" in told
+    assert closed and "Guilty: noise, step. No help was seen from: time, worse" in told
     assert "worse: 0.450 -> 0.250, a change of -0.200 ± 0.000. It harms." in told
 
 

@@ -48,14 +48,14 @@ def judge_suspects(
             helps = mean >= max(ENOUGH * error, LEAST)
             harms = -mean >= max(ENOUGH * error, LEAST)
             convicted |= {name} if helps else set()
-            word = "It helps." if helps else "It helps nothing."
+            word = "It helps." if helps else "No help is seen."
             word = "It harms. Turn the knob the other way." if harms else word
             finding = f"{numbers}. {word}"
         print(textwrap.fill(f"{name}: {finding}", WIDTH, subsequent_indent="    "))
     missing = what_is_missing(accused, convicted, tried, turned, set(experiments))
     free = ", ".join(sorted(tried - convicted)) or "nobody"
     closed = f"The case is closed. Guilty: {', '.join(sorted(convicted))}. "
-    closed += f"What did not help: {free}."
+    closed += f"No help was seen from: {free}."
     print(textwrap.fill(missing or closed, WIDTH))
     return not missing
 

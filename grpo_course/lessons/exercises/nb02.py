@@ -1,8 +1,9 @@
 """The exercises of 02_policy."""
 
 import torch
-from einops import einsum, rearrange, repeat
+from einops import rearrange, repeat
 from torch import Generator
+from torch.nn.functional import one_hot
 from torch.optim import SGD
 
 from grpo_course.classroom.check import case, exercise
@@ -82,61 +83,59 @@ log-probability for each token: [batch trial pos].
 
 
 @exercise("2.2")
-def push_without_log(response_probs, rewards, directions):
-    """float [all], float [all], float [all pos vocab] -> float [pos vocab]"""
-    weights = response_probs.square() * rewards
-    return einsum(weights, directions, "all, all pos vocab -> pos vocab")
+def reinforce(responses, rewards, probs):
+    """int [trial pos], float [trial], float [pos vocab] -> float [trial pos vocab]"""
+    drawn = one_hot(responses, probs.shape[-1])  # [trial pos vocab]
+    return rewards[:, None, None] * (drawn - probs)
 
 
-def world(description, all_of_them, pos, vocab, shift, hint=""):
-    """Probabilities, rewards and directions of so many responses."""
-    shape = (all_of_them, pos, vocab)
+def group_case(description, trials, pos, vocab):
+    """A group whose numbers leave out the largest; one response earns nothing."""
     return case(
         description,
-        hint,
-        response_probs=numbers(all_of_them, shift=shift).softmax(dim=-1),
-        rewards=numbers(all_of_them, shift=shift + 1.0).abs().mul(3.0).round(),
-        directions=numbers(*shape, shift=shift + 2.0),
+        responses=numbers(trials, pos, scale=9.0).abs().long().remainder(vocab - 1),
+        rewards=torch.arange(trials).add(2).remainder(5).float(),
+        probs=numbers(pos, vocab).softmax(dim=-1),
     )
 
 
-push_without_log.insight = (
-    "Pushed without its logarithm, a response counts once for being drawn and once "
-    "more for being likely. The logarithm divides the second one away."
+reinforce.insight = (
+    "One-hot minus probabilities, times the reward: what was drawn rises, the rest of "
+    "its row sinks, and a reward of zero pushes nothing."
 )
-push_without_log.cases = (
-    world("six responses of two numbers", 6, 2, 3, 0.3),
-    world("four responses of four numbers", 4, 4, 4, 0.9),
-    world("eight responses of one number", 8, 1, 5, 1.6),
+reinforce.cases = (
+    group_case("five responses of three numbers", 5, 3, 4),
+    group_case("all axes of the same size", 4, 4, 4),
+    group_case("one response of one number", 1, 1, 3),
 )
-push_without_log.mistakes = """
-.square() => | These are the weights of the policy gradient, which has the logarithm. \
-Without it a response pushes with the gradient of its probability, and that is the \
-probability times directions: one more factor.
-.square() => .exp() | These are probabilities and no logarithms: an exp undoes nothing \
-here. The gradient of a probability is the probability times directions.
-directions, "all, all => directions.exp(), "all, all | A direction is the gradient of \
-a logarithm, and exp does not undo that. The gradient of a probability is the \
-probability times directions.
-.square() * rewards => .square() | The rewards are missing: what earns nothing pushes \
-nothing.
-response_probs.square() * => | You count every response once. Weigh each by how often \
-it is drawn, and by the probability that its own gradient brings.
-einsum(weights => einsum(-weights | The minus belongs to a loss. Asked is where the \
-colleague's step leads, which is up.
-"all, all pos vocab -> pos vocab") => \
-"all, all pos vocab -> pos vocab") / len(rewards) | You divide by the number of \
-responses. The probabilities make an average of the sum already.
-return einsum(response_probs * rewards, directions, "all, all p v -> p v") / \
-len(rewards) | You divide by the number of responses, as for a mean of samples. Here \
-every response is listed once, and its probability says how often it is drawn; its \
-gradient brings the probability once more.
-return einsum(response_probs.square() * rewards, directions, "all, all p v -> p v") / \
-(response_probs.square() * rewards).sum() | You make the weights sum to 1. An average \
-over draws weighs with the probabilities, which sum to 1 already; the rest belongs to \
-the push.
-* rewards => * (rewards - rewards.mean()) | You subtract a mean from the rewards. Here \
-they count as they are.
+OF_PI = (
+    "You push with the gradient of a probability. Asked is that of its logarithm: the "
+    "probability in front goes."
+)
+UPHILL = (
+    "The sign is the other one. The reward is to rise, so the number that was drawn "
+    "goes up: 1 minus its probability. A minus belongs to a loss."
+)
+reinforce.mistakes = f"""
+rewards[:, None, None] * => | The rewards are missing: what earns nothing pushes nothing.
+drawn - probs => probs - drawn | {UPHILL}
+(drawn - probs) => drawn | The second term is missing. Every logit of the row stands \
+in the sum of exponentials, so each of them has a derivative, and it is -p(v).
+drawn - probs => drawn - drawn * probs | You subtract the probability at the drawn \
+number only. Every logit of the row stands in the sum of exponentials.
+(drawn - probs) => drawn / probs | You differentiate with respect to the probability. \
+Asked are the logits: go through the softmax.
+(drawn - probs) => drawn * probs.log() | This is the log-probability itself. Asked is \
+its derivative with respect to each logit.
+* (drawn - probs) => * drawn - probs | The reward belongs to both terms: mind the \
+brackets.
+(drawn - probs) => (drawn - probs) * (drawn * probs).sum(dim=-1, keepdim=True) | {OF_PI}
+rewards[:, None, None] => (rewards * (drawn * probs).sum(-1).prod(-1))[:, None, None] \
+| {OF_PI}
+rewards[:, None, None] => (rewards - rewards.mean())[:, None, None] | You compare with \
+the group, as in notebook 00. Here the rewards count as they are.
+rewards[:, None, None] => rewards[:, None] | Your rewards run along pos. They belong \
+to trial, the first axis: rewards[:, None, None].
 """
 
 
