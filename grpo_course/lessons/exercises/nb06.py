@@ -2,6 +2,7 @@
 
 import copy
 import inspect
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Generator, Tensor
@@ -14,6 +15,7 @@ from grpo_course.sort import (
     SortModel,
     compute_log_probs,
     compute_reward,
+    exact_sorted_probability,
     generate_responses,
     sort_distance_reward,
 )
@@ -293,6 +295,34 @@ def loop_with(edits):
     names = {**globals()}
     exec(source, names)
     return names["train_by_hand"]
+
+
+def colleagues() -> dict[str, Callable]:
+    """Loops by what is wrong in them; the first is right."""
+    faults = {"no line is wrong": {}, **FAULTS}
+    return {what: loop_with(edits) for what, edits in faults.items()}
+
+
+def learning_curve(
+    loop: Callable,
+    seeds: Sequence[int] = range(64),
+    learning_rate: float = 0.001,
+    prompts: Tensor = PROMPTS,
+    num_epochs: int = 50,
+) -> Tensor:
+    """P(sorted) before each step and at the end, of models side by side. [step seed]"""
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=seeds)
+    dice = [Generator().manual_seed(seed + 1) for seed in seeds]
+    optimizer = Adam(model.parameters(), lr=learning_rate)
+    seen = []
+
+    def look(*_):
+        seen.append(exact_sorted_probability(model, prompts).mean(dim=-1).detach())
+
+    optimizer.register_step_pre_hook(look)
+    loop(lambda: (model, dice, optimizer), prompts, num_epochs, 4, 10, 0.04)
+    look()
+    return torch.stack(seen)
 
 
 IN_ANOTHER_ORDER = {

@@ -10,18 +10,17 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    GROUND,
     NO_POLICY,
     PI,
     PI_OLD,
     PI_REF,
     axes_row,
     draw_box,
+    finish,
+    legend_above,
     plot_lines,
-    write,
 )
-from grpo_course.formulas import EPSILON
-from grpo_course.lessons.pictures.shared import draw_clip_plane
+from grpo_course.loop import History
 
 # Of each stage of the loop, its boxes: left, bottom, width, the colour of the policy
 # that the box reads or writes, text. The first five are the outer loop's.
@@ -109,53 +108,36 @@ def draw_moment(box: int, told: str) -> str:
     return told
 
 
-def plot_two_saws(
-    spread: Tensor, kls: dict[str, Tensor], num_steps: int, period: int
-) -> list[Axes]:
-    """How far pi is from pi_old and from pi_ref, step by step; all [step].
+def plot_loops(curves: dict[str, Tensor]) -> Axes:
+    """Learning curves [step seed], as their means: the first black, the others grey."""
+    ax = axes_row()[0]
+    for number, curve in enumerate(curves.values()):
+        look: dict[str, Any] = {"color": NO_POLICY, "lw": 1.4, "ls": "--"}
+        if number == 0:
+            look = {"color": "black", "lw": 2.6, "label": "your loop"}
+        elif number == 1:
+            look["label"] = "a wrong line"
+        ax.plot(curve.mean(dim=-1), **look)
+    finish(ax, "optimizer step", "P(sorted)")
+    return legend_above(ax)
 
-    `kls` are the logged KL and those it stands for. A dotted line is where the other
-    policy is new.
+
+def plot_two_saws(history: History, num_steps: int, period: int) -> list[Axes]:
+    """How far pi is from pi_old and from pi_ref, step by step; the mean of the seeds.
+
+    A dotted line is where the other policy is new.
     """
+    spread = history.curve("ratio_max") - history.curve("ratio_min")
+    panels = (
+        (spread, "largest - smallest ratio", "old", PI_OLD, num_steps),
+        (history.curve("kl"), "KL (nats)", "ref", PI_REF, num_steps * period),
+    )
     axes, x = axes_row(2, width=10.0, height=3.0), range(len(spread))
-    words, label = "largest - smallest ratio", "optimizer step"
-    titles = (r"$\pi$ against $\pi_{old}$", r"$\pi$ against $\pi_{ref}$")
-    plot_lines({"": spread}, x, label, words, titles[0], axes[0], [PI_OLD])
-    colours = [PI_REF, PI_OLD, NO_POLICY]
-    plot_lines(kls, x, label, "KL (nats)", titles[1], axes[1], colours)
-    lasts = (num_steps, num_steps * period)
-    for ax, last, colour in zip(axes, lasts, (PI_OLD, PI_REF), strict=True):
+    for ax, (values, label, other, colour, last) in zip(axes, panels, strict=True):
+        title = rf"$\pi$ against $\pi_{{{other}}}$"
+        means = {"": values.mean(dim=-1)}
+        plot_lines(means, x, "optimizer step", label, title, ax, [colour])
         ax.set_xticks(range(0, len(spread), num_steps))  # where an epoch begins
         for step in range(0, len(spread), last):
             ax.axvline(step, color=colour, ls=":", lw=1.5)
     return axes
-
-
-def draw_tokens(ratio: Tensor, deltas: Tensor, epsilon: float = EPSILON) -> str:
-    """The tokens of a batch and the clip, for a slider; -> the sentence below them.
-
-    ratio [batch trial pos], deltas [batch trial]. The reference is the policy that
-    sampled, as in epoch 0: where every ratio is 1, the KL has no gradient.
-    """
-    each = deltas[..., None].expand_as(ratio).flatten()
-    ax = axes_row(width=7.0)[0]
-    none = each == 0
-    pushed, never = ratio.flatten()[~none], ratio.flatten()[none]
-    gone = int(draw_clip_plane(ax, pushed, each[~none], epsilon).sum())
-    look: dict[str, Any] = {"ls": "", "ms": 6, "mec": GROUND, "color": NO_POLICY}
-    ax.plot(never, each[none], marker="o", alpha=0.7, label="delta 0", **look)
-    for x, y, words in (  # in shares of the sides
-        (0.02, 0.92, "pushed up"),
-        (0.98, 0.92, "clipped: no push"),
-        (0.02, 0.565, r"$\delta = 0$: no push"),
-        (0.02, 0.08, "clipped: no push"),
-        (0.98, 0.08, "pushed down"),
-    ):
-        look = {"bbox": {"facecolor": GROUND, "lw": 0, "pad": 2}}
-        side = "right" if x > 0.5 else "left"
-        write(ax, words, x, y, ha=side, xycoords="axes fraction", **look)
-    pull = "pulls none of them yet" if bool((ratio == 1).all()) else "pulls them all"
-    return (
-        f"{len(each)} tokens: {gone} get nothing from the clipped loss any more "
-        f"(hollow), {int(none.sum())} have a delta of 0 (grey). The KL {pull}."
-    )
