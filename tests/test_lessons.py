@@ -13,7 +13,7 @@ from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.exercises.nb07 import log_line
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
-from grpo_course.lessons.pictures.nb00 import plot_ends, plot_moment
+from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
 from grpo_course.lessons.word_order import WordOrder, accuracy, same_words, try_parts
@@ -49,17 +49,6 @@ def test_bars_of_a_moment_have_the_sign_and_the_colour_of_their_deltas():
     signs = [text.get_text() for text in right.texts][3:]
     assert signs == ["+", "\N{MINUS SIGN}", "0"]
     assert "0 1 at 2, 1 0 at 0, 1 1 at 1" in alternative_text(right.figure)
-    plt.close("all")
-
-
-def test_ends_of_a_step_stand_in_their_order_above_and_below_where_it_began():
-    ax = plot_ends(torch.tensor([0.9, 0.1, 1e-9, 0.2]), before=0.1, yours=3)
-    up, down, level, _, ring = (line.get_xydata().tolist() for line in ax.lines)
-    assert [x for x, _ in up] == [2, 3] and [x for x, _ in level] == [1]
-    assert down[0][1] == pytest.approx(1e-5)  # on the foot of the axis
-    assert ring == [[2, pytest.approx(0.2)]]
-    text = alternative_text(ax.figure)
-    assert "likelier in 2, less likely in 1, as before in 1 of 4" in text
     plt.close("all")
 
 

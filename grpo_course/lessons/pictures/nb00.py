@@ -12,18 +12,13 @@ from torch import Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    DOWN,
     GROUND,
-    LEVEL,
     LINED,
-    UP,
     axes_grid,
     axes_row,
     draw_group,
     draw_policy,
-    finish,
     frame,
-    legend_above,
     sign_colour,
 )
 from grpo_course.lessons.pictures.shared import draw_cube
@@ -54,35 +49,6 @@ def plot_moment(moment: Any, answer: Sequence[int], most: float) -> list[Axes]:
         )
     plt.tight_layout()
     return [left, right]
-
-
-def plot_ends(ends: Tensor, before: float, yours: int) -> Axes:
-    """What a step on each of many groups makes of one probability, in their order.
-
-    ends is [group]; the dashed line is the probability before the step. Those below
-    the axis stand on its foot. A ring marks the group `yours`.
-    """
-    foot = 1e-5
-    ax = axes_row(height=3.4)[0]
-    order = ends.argsort()
-    places = torch.arange(len(ends))
-    kinds = {"likelier": ends[order] > before, "less likely": ends[order] < before}
-    kinds["as before"] = ends[order] == before
-    looks = ((UP, "^"), (DOWN, "v"), (LEVEL, "o"))
-    heights = ends[order].clamp(min=foot)
-    for (name, which), (colour, mark) in zip(kinds.items(), looks, strict=True):
-        label = f"{name}: {which.sum()}"
-        ax.plot(places[which], heights[which], mark, color=colour, ms=5, label=label)
-    ax.axhline(before, color="black", ls="--", lw=1)
-    place = int((order == yours).nonzero())
-    ax.plot(place, heights[place], "o", ms=13, mfc="none", mec="black", mew=1.5)
-    ax.set(yscale="log", ylim=(0.6 * foot, 1.6))
-    finish(ax, "groups, in the order of what comes out", "right answer after the step")
-    legend_above(ax)
-    told = ", ".join(f"{name} in {which.sum()}" for name, which in kinds.items())
-    text = f"Right answer {told} of {len(ends)} groups; mean {ends.mean():.4f}."
-    describe(ax.figure, text)
-    return ax
 
 
 def plot_prompt_map(answers: Tensor, known: Tensor, trained: Tensor) -> list[Axes]:
