@@ -49,6 +49,10 @@ td_errors.cases = token_cases(gamma=(0.9, 0.9, 0.6, 1.0, 0.8))
 td_errors.mistakes = """
 zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
 token there is no next value. Its TD error is reward minus value.
+zeros_like(values) => ones_like(values) | After the last token nothing is expected: the \
+next value is 0 there, and not 1.
+rewards + gamma * after - values => gamma * (rewards + after - values) | \
+You discount everything. Only the next value is multiplied by gamma.
 return rewards + gamma * values.roll(-1, 1) - values | Your last token sees the first \
 value: roll and index -1 wrap around. After the last token the next value is zero.
 after[:, :-1] = values[:, 1:] => after[:, 1:] = values[:, :-1] | You shifted the \
@@ -399,11 +403,6 @@ loss = -gain + 0.5 * value_loss => loss = 0.5 * (value_loss - gain) | You halve 
 actor's part, too. c_V belongs to the value loss alone.
 optimizer.step() => optimizer.step(); optimizer.step() | You step twice with the same \
 gradient. One call of the function takes one step.
-loss = -gain + 0.5 * value_loss => whole = lambda: 0.25 * (critic() - \
-targets).square().mean() - torch.minimum((actor() - old_log_probs).exp() * deltas, \
-(actor() - old_log_probs).exp().clamp(0.8, 1.2) * deltas).mean(); loss = whole() && \
-loss.detach() => whole().detach() | You compute the loss once more after the step. \
-Return the one that the step came from.
 loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}
 loss.detach() => loss | The loss still carries the graph that made it. Return \
 loss.detach(), which keeps the number and lets go of the graph.
