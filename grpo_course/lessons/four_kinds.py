@@ -1,17 +1,16 @@
-"""Notebook 04: which kind of token does the harm of many steps? And a design's judge.
+"""Notebook 04's investigation: which kind of token does the harm of many steps?
 
 A weight says how hard a loss pushes each token along its delta: weight(ratio, good) of
 float and bool [batch trial pos] gives float [batch trial pos]. The naive loss has the
 weight 1, and the loss with the ratio has the ratio.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
-from grpo_course.loop import ENOUGH, History, mean_and_error
+from grpo_course.loop import ENOUGH, mean_and_error
 
 Weight = Callable[[Tensor, Tensor], Tensor]
 
@@ -113,19 +112,3 @@ def without_each(
             ends.setdefault(name, mean)
         print()
     return {name: ends[name] for name in KINDS}
-
-
-def judge_design(design: Mapping[str, Any], run: History) -> bool:
-    """Print what a design for three prompts used and reached. -> whether it passes"""
-    used = 3 * design["num_epochs"] * design["num_responses"]
-    steps = len(run.curve("loss"))
-    mean, error = mean_and_error(run.final("expected_reward"))
-    let_go = run.curve("clip_fraction_low") + run.curve("clip_fraction_high")
-    below = mean - ENOUGH * error
-    print(f"{used} of 120 responses, {steps} of 200 steps")
-    print(f"reward {mean:.2f} ± {error:.2f}; two errors below: {below:.2f}")
-    print(f"entropy at the end {run.final('entropy').mean():.2f} nats a token")
-    print(f"clip fraction {let_go.mean():.2f}, mean over the steps")
-    passes = used <= 120 and steps <= 200 and bool(below >= 2.3)
-    print("The design passes." if passes else "Not yet: 2.3 are wanted.")
-    return passes
