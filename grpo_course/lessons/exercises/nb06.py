@@ -376,7 +376,7 @@ num_epochs=4 => num_epochs=1 | Do you run one epoch? While the reference is stil
 policy that sampled, an exchange of the two does not show. Or is your tolerance wide? \
 Allow for rounding alone.
 num_steps=3 => num_steps=1 | You take one step in an epoch. At the first step every \
-ratio is 1, so what is wrong with pi_old does not show.
+ratio is 1, so a pi_old that is noted anew in every step does not show.
 beta=0.5 => beta=0.0 | Without a KL, no fault of the reference can show.
 period=2 => period=1 | Your reference is renewed in every epoch, so it is pi_old: \
 exchange them, and nothing changes.
