@@ -92,7 +92,7 @@ def centered_ranks(rewards: Tensor) -> Tensor:
 
 
 def reward_below_full_marks(rewards: Tensor) -> Tensor:
-    return rewards - 2000
+    return rewards - 5000
 
 
 def centered_by_batch(rewards: Tensor) -> Tensor:
