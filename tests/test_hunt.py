@@ -548,9 +548,10 @@ def test_a_turn_that_is_opened_again_is_as_it_was_left(capsys):
         case.acquit()
     case.probe(lambda make: True)
     assert not case.acquit() and not case.acquit()
+    case.twin(lambda make: True)
     capsys.readouterr()
     again = hunt(turn, seed=1)
-    assert "so far: accused wrongly 1" in capsys.readouterr().out
+    assert "so far: accused wrongly 1, asked a twin 1" in capsys.readouterr().out
     assert again.record is case.record is cases.RECORDS[f"Turn {turn} of hunt 1"]
 
 
@@ -579,6 +580,23 @@ def test_a_number_copied_from_a_run_is_no_proof(capsys):
     noted = case.make_trainer().collect().old_log_probs
     assert not case.probe(lambda make: not make().collect().old_log_probs.equal(noted))
     assert "its healthy twin" in capsys.readouterr().out and not case.record.proofs
+
+
+@pytest.mark.slow
+def test_a_twin_is_a_hint_that_costs(case, capsys):
+    def kept(make):
+        length = make().collect().mask.sum(dim=1).float().mean().item()
+        print(f"kept {length:.1f}")
+        return length < 14
+
+    assert not case.probe(kept)
+    told = capsys.readouterr().out
+    assert "    kept 14.0" in told and "9.3" not in told
+    case.twin(kept)
+    assert "its healthy twin: silent\n    kept 9.3" in capsys.readouterr().out
+    assert case.accuse(WRONG_LINE, RIGHT_LINE) and case.points == 4 - 1
+    case.twin(kept)
+    assert case.record.num_twins == 1, "a closed case costs nothing more"
 
 
 def test_a_probe_sees_the_settings_of_its_case():

@@ -72,12 +72,14 @@ class Record:
     read: set[str] = field(default_factory=set)  # methods
     wrong: set[tuple[str, ...]] = field(default_factory=set)  # accusations
     granted: dict[tuple[str, ...], str] = field(default_factory=dict)  # and the words
+    num_twins: int = 0
     points: int | None = None  # none while it is open
 
     def __str__(self) -> str:
         done = {
             "accused wrongly": len(self.wrong),
             "read": len(self.read),
+            "asked a twin": self.num_twins,
         }
         return ", ".join(f"{name} {count}" for name, count in done.items() if count)
 
@@ -209,12 +211,7 @@ class Case:
         """
         silent, quiet = True, []
         for probe in probes:
-            said, printed = hear(probe, self.make_trainer)
-            if said not in (SILENT, FIRES):
-                raise ValueError(
-                    f"{probe.__name__} ended in an error and says nothing of the "
-                    f"trainer: {said}."
-                )
+            said, printed = heard_of(probe, self.make_trainer)
             told = f"{probe.__name__}: silent"
             if said == SILENT:
                 self.record.silent.append(probe)
@@ -247,6 +244,15 @@ class Case:
         if name not in self.record.proofs:
             self.record.proofs.append(name)
         return f"{name}: FIRES, and is silent in {len(VARIANTS) + 1} healthy trainers"
+
+    def twin(self, probe: Callable) -> None:
+        """A hint, for a point: what a probe says of the healthy trainer by the same
+        hand, with the same settings."""
+        said, printed = heard_of(probe, self._make_twin)
+        if self.record.points is None:
+            self.record.num_twins += 1
+        print(f"{probe.__name__}, of its healthy twin: {said}")
+        show_printed(printed)
 
     def _make_twin(self, **settings: float) -> Any:
         """The healthy trainer by the same hand."""
@@ -402,7 +408,7 @@ class Case:
         """Print the points."""
         record, paid = self.record, ANSWERS[self.name].num_defects
         further = max(0, len(record.read) - READS * paid)
-        costs = WRONG * len(record.wrong) + further
+        costs = WRONG * len(record.wrong) + further + record.num_twins
         record.points = max(0, worth * paid - costs)
         print(f"\n{self.name}: {self.points} of {WORTH * paid} points.")
 
@@ -411,6 +417,17 @@ def is_mended(make: Callable, number: int, left: list[int]) -> bool:
     """Whether this one of several defects is repaired, and no other."""
     others = [each for each in left if each != number]
     return bool(others) and compare(make, source_with(*others))[0]
+
+
+def heard_of(probe: Callable, make_trainer: Callable) -> tuple[str, str]:
+    """What a probe says and prints. Raises ValueError for one that ends in an error."""
+    said, printed = hear(probe, make_trainer)
+    if said not in (SILENT, FIRES):
+        raise ValueError(
+            f"{probe.__name__} ended in an error and says nothing of the trainer: "
+            f"{said}."
+        )
+    return said, printed
 
 
 # What is told afterwards.
