@@ -5,6 +5,7 @@ import copy
 import pytest
 import torch
 
+from grpo_course.formulas import compute_deltas
 from grpo_course.lessons.answer_tree import AnswerTree
 from grpo_course.loop import Rollout
 from grpo_course.sampling import (
@@ -164,6 +165,23 @@ def test_a_state_is_what_was_written():
             seen.setdefault(states[pos].item(), set()).add(tuple(row[:pos].tolist()))
     assert all(len(before) == 1 for before in seen.values())
     assert len(set.union(*seen.values())) == len(seen) == 15
+
+
+def test_the_expected_update_is_the_average_over_all_groups():
+    world = AnswerTree(1, 3)
+    logits = world.random_logits(range(2)).requires_grad_()
+    reward = torch.tensor([0.0, 1, 0, 1]).double()
+    groups = torch.cartesian_prod(*[torch.arange(4)] * 3)  # [group trial]
+    log_probs = world.log_probs(logits).sum(-1)[:, groups]
+    chance = log_probs.detach().sum(-1).exp()
+    deltas = compute_deltas(reward[groups], "centered_rewards")
+    weight = 1 / world.lengths[groups].sum(-1, keepdim=True)
+    average = (chance * (deltas * weight * log_probs).sum(-1)).sum()
+    (expected,) = torch.autograd.grad(average, logits)
+    made = world.expected_update(
+        logits, reward, lambda length: 1 / length.sum(-1, keepdim=True), 3
+    )
+    torch.testing.assert_close(made, expected)
 
 
 # The two tasks: rewards, prompts, runs of several seeds

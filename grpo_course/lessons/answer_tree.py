@@ -1,11 +1,15 @@
 """Every response of up to a few tokens: a world of text whose truth is exact."""
 
-from itertools import product
+import math
+from collections.abc import Callable
+from itertools import combinations_with_replacement, product
 
 import torch
+import torch.nn.functional as F
 from torch import Generator, Tensor
 
 from grpo_course.checks import require_inside, require_sizes
+from grpo_course.formulas import compute_deltas
 from grpo_course.sampling import response_mask
 
 MAX_ANSWERS = 10_000  # enumerating more would take too long on a laptop
@@ -60,3 +64,27 @@ class AnswerTree:
     def chances(self, logits: Tensor) -> Tensor:
         """The probability of every response. [... state token] -> [... all]"""
         return self.log_probs(logits).sum(-1).exp()
+
+    def expected_update(
+        self, logits: Tensor, reward: Tensor, weigh: Callable, size: int
+    ) -> Tensor:
+        """What a group of a size adds to the gradient, averaged over all groups.
+
+        float64 [seed state token], [all] -> [seed state token]. `weigh` gives what each
+        token of a response weighs, from the lengths of the group [group trial].
+
+        Responses with the same reward and length are of one kind. All groups with as
+        many of each kind weigh alike, so they are taken together; the gradients of the
+        responses of a kind, on average, are that of the kind's log-probability.
+        """
+        kinds = torch.stack([reward, self.lengths])
+        (rewards, lengths), kind = kinds.unique(dim=1, return_inverse=True)
+        combinations = combinations_with_replacement(range(len(rewards)), size)
+        groups = torch.tensor([*combinations])  # [group trial]
+        counts = F.one_hot(groups).sum(1)  # [group kind]
+        orders = math.factorial(size) / (counts + 1).double().lgamma().exp().prod(-1)
+        log_chance = (self.chances(logits) @ F.one_hot(kind).double()).log()[:, groups]
+        deltas = compute_deltas(rewards[groups], "centered_rewards")
+        steps = (deltas * weigh(lengths[groups]) * log_chance).sum(-1)
+        average = (orders * log_chance.detach().sum(-1).exp() * steps).sum()
+        return torch.autograd.grad(average, logits)[0]

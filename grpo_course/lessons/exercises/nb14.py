@@ -34,15 +34,16 @@ says 2, and not 1.
 1 / p] => 1 / p**2] | The third row rises too fast: at p = 0.5 the table says 2, and not 4.
 1 / p] => 1 / (p * (1 - p))] | The third row has no mirror images: at p = 0.9 the \
 table says 1.11, and at 0.1 it says 10.
+1 / p] => 1 / (1 - p)] | The third row is turned round: divided by the mean, hard \
+prompts weigh more, not less.
 1 / (p * (1 - p)).sqrt(), 1 / p => (p * (1 - p)).sqrt(), p | These are the divisors. \
 The weight is one over each: hard prompts weigh more, not less.
 torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => torch.ones_like(p), 1 / p, 1 / \
 (p * (1 - p)).sqrt() | The rows are in another order: nothing, the spread, the mean.
 torch.ones_like(p), => torch.full_like(p, 0.875), | 0.875 is (G - 1) / G of a group \
 of 8. Ask for groups of hundreds.
-torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => p * (1 - p), (p * (1 - \
-p)).sqrt(), 1 - p | These are the weights times p (1 - p). By nothing, the table says \
-0.875 for each p: what does it say when G is 500?
+torch.ones_like(p), => p * (1 - p), | By nothing, the table says 0.875 for each p: what \
+does it say when G is 500?
 torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p]) => \
 torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p], -1) | A row is a \
 divisor and a column a prompt: stack along the first axis.
@@ -80,5 +81,8 @@ return (1 - (1 - solve_rates) ** k).mean(0) | The first axis is the seed. Averag
 the prompts, the last one.
 return 1 - (1 - solve_rates) ** k | That is pass@k of each prompt. Average it over \
 the prompts, the last axis.
-** k => ** (k - 1) | That is one response too few.
+return (1 - solve_rates**k).mean(-1) | This is the chance that not all k are right. \
+pass@k asks for at least one: start from the chance that all k are wrong.
+return (k * solve_rates * (1 - solve_rates) ** (k - 1)).mean(-1) | This is the chance \
+that exactly one of k is right. pass@k asks for at least one.
 """

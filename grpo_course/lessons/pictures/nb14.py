@@ -22,7 +22,6 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     plot_bands,
-    plot_lines,
     write,
 )
 from grpo_course.lessons.answer_tree import AnswerTree
@@ -92,23 +91,6 @@ def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
     return axes
 
 
-def plot_against_exact(
-    errors: Mapping[int, Mapping[str, Tensor]], sizes: Tensor, exact: str
-) -> list[Axes]:
-    """How far the total error of each ratio lies above that of the exact one.
-
-    errors[steps][name] [size], a panel each number of steps.
-    """
-    axes = axes_row(len(errors), width=10.0, height=3.4)
-    for ax, (steps, ways) in zip(axes, errors.items(), strict=True):
-        lines = {name: each - ways[exact] for name, each in ways.items()}
-        title = f"{steps} steps after sampling"
-        y = "total error, more than exact" if ax is axes[0] else ""
-        plot_lines(lines, sizes.tolist(), "responses in the batch", y, title, ax)
-        ax.set_xscale("log")
-    return axes
-
-
 def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> Axes:
     """What a prompt weighs over its solve rate, a line a divisor; its law is dotted.
 
@@ -120,7 +102,9 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
         ax.plot(rates, each, ls=LINES[row], label=f"by {name}", **look)
         ax.plot(rates, law, ls=":", lw=1.2, **look)
     ax.set(xscale="log", yscale="log", ylim=(0.5, 60))
-    legend_above(finish(ax, "solve rate p of the prompt", "its weight, groups of 8"))
+    legend_above(
+        finish(ax, "solve rate p of the prompt", "weight of the prompt, G = 8")
+    )
     return ax
 
 
