@@ -35,11 +35,13 @@ from grpo_course.text.training import (
 )
 
 LESSONS = Path(str(files("grpo_course.lessons")))
-LONGER = 400  # steps of a longer warm start, to compare with
 
 
 def record(seed: int) -> dict:
-    """The accuracy of the start, of a longer warm start, and of the trained model."""
+    """The accuracy of the start, of the trained model, and of a longer warm start.
+
+    That is longer by as many steps as GRPO takes epochs.
+    """
     config = replace(presets_of("reverse")["words"], seed=seed)
     problems = load_problems(config)
     held_out = load_problems(config, "test", config.eval_problems)
@@ -50,14 +52,15 @@ def record(seed: int) -> dict:
         ways = ways_to_answer(policy, asked, config.eval_samples)
         measured[name] = {way: round(x.mean().item(), 4) for way, x in ways.items()}
 
-    longer = replace(config, warm_start_steps=LONGER)
-    for name, how in ((f"imitation, {LONGER} steps", longer), ("the start", config)):
+    steps = config.warm_start_steps + config.num_epochs
+    longer = replace(config, warm_start_steps=steps)
+    for name, how in (("imitation", longer), ("the start", config)):
         model, tokenizer = make_start(how, problems, show=False)
         measure(name, make_policy(how, model, tokenizer), tokenizer)
     environment = make_environment(config, problems, tokenizer)
     policy, _ = train_policy(config, model, tokenizer, environment)
-    measure("after GRPO", policy, tokenizer)
-    order = ("the start", "after GRPO", f"imitation, {LONGER} steps")
+    measure("GRPO", policy, tokenizer)
+    order = ("the start", "GRPO", "imitation")
     return {"seed": seed} | {name: measured[name] for name in order}
 
 

@@ -34,6 +34,7 @@ from grpo_course.sampling import response_mask, shifted_log_probs, token_log_pro
 from grpo_course.text import smollm2
 from grpo_course.text.grader import read_number
 from grpo_course.text.responses import extract_answer, format_reward
+from grpo_course.text.reverse import is_reversed
 
 
 def _padding_set_to_zero(new, old, deltas, mask, aggregation):
@@ -468,6 +469,7 @@ RIGHT = pairs(
             )
             * 0.5 ** (lost + won)
         ),
+        "is_right": lambda text, word: re.findall("r>(.*?)</a", text)[-1:] == [word],
         "sequence_ratio": lambda new, old, m: (
             ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
         ),
@@ -631,6 +633,7 @@ PACKAGE = {
     "extract_answer": extract_answer,
     "completion_mask": completion_mask,
     "weighted_loss": cispo_loss,
+    "is_right": is_reversed,
 }
 
 

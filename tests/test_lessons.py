@@ -102,31 +102,25 @@ def test_each_seed_shows_what_the_notebook_says():
     for row in ROWS:
         start, _, cold, vote = (row["the start"], *row["the start"].values())[:4]
         assert cold > vote
-        for model in ("after GRPO", "imitation, 400 steps"):
+        for model in ("GRPO", "imitation"):
             assert all(row[model][way] > start[way] for way in start), (model, row)
+        hot, *_ = row["GRPO"].values()
+        assert row["imitation"]["one sample, temperature 1"] > hot and cold > hot
 
 
-def test_one_seed_makes_the_gap_between_imitation_and_grpo():
-    gaps = {
-        row["seed"]: row["imitation, 400 steps"]["greedy"] - row["after GRPO"]["greedy"]
-        for row in ROWS
-    }
-    assert gaps.pop(4) > 0.4
-    assert abs(sum(gaps.values()) / len(gaps)) < 0.02
-
-
-def test_what_is_paid_and_what_is_right_name_every_recorded_run():
-    """As the notebook's own way does, of which it says so."""
+def test_the_first_epochs_name_every_recorded_run():
+    """By what the notebook reads off its table."""
     runs = json.loads((files("grpo_course.lessons") / "failing_runs.json").read_text())
     assert [run["seed"] for run in runs[::4]] == list(range(8))
     for run in runs:
-        start, end = run["start"], run["end"]
-        named = "learns" if end["right"] > start["right"] else "rate too high"
-        if start["paid"] > start["right"] + 0.2:
+        first = run["start"]
+        named = "rate too high" if first["kl"] > 0.02 else "learns"
+        if first["paid"] > first["right"] + 0.2:
             named = "form alone"
-        if start["right"] < 0.05:
+        if first["right"] == first["paid"] == 0:
             named = "too hard"
         assert named == run["cause"], run
+        assert (run["end"]["right"] > first["right"]) == (named == "learns")
 
 
 def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
@@ -150,15 +144,28 @@ def up_to_the_first_wrong_word(completions, answer, **kwargs):
     return rewards
 
 
+def right_neighbours(completions, answer, **kwargs):
+    """So little credit that a third of the groups stays tied."""
+    rewards = []
+    for text, right in zip(completions, answer, strict=True):
+        given, wanted = (list(pairwise(x.lower().split())) for x in (text, right))
+        rewards.append(len({*given} & {*wanted}) / max(len(given), len(wanted)))
+    return rewards
+
+
 @pytest.mark.parametrize(
     ("reward", "marks"),
     [
-        (same_words, "xxxvvx"),
-        (accuracy, "vvvvxv"),
-        (up_to_the_first_wrong_word, "vvvvvv"),
+        (same_words, "xxxvvxv"),
+        (accuracy, "vvvvxvx"),
+        (up_to_the_first_wrong_word, "vvvvvvv"),
+        (right_neighbours, "vvvvvvx"),
     ],
 )
 def test_a_reward_for_parts_is_marked_by_what_it_pays(reward, marks, capsys):
     texts = files("grpo_course.lessons") / "real_texts.json"
     try_parts(reward, json.loads(texts.read_text("utf-8"))["order"])
-    assert "".join(line[1] for line in capsys.readouterr().out.splitlines()) == marks
+    said = capsys.readouterr().out
+    assert "".join(line[1] for line in said.splitlines()) == marks
+    if reward is up_to_the_first_wrong_word:  # as the notebook says
+        assert "tied by both rewards: 0.16" in said

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
+from grpo_course.loop import tied_groups
 from grpo_course.text.responses import completion_texts, graded
 from grpo_course.text.task_check import attack
 from grpo_course.text.tasks import Problem, TextTask, split_of
@@ -91,6 +92,7 @@ def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None
     strange = groups_paid(others, part_reward)[0]  # beside another problem's answer
     own, other = part[right == 0].mean(), strange[right == 0].mean()
     in_full = ((right == 0) & (part == 1)).sum()
+    tied = tied_groups(right + 0.5 * part).float().mean()
     for holds, finding in (
         (most < 0.2, f"of the tricks, {trick!r} earns {most:.2f}"),
         (in_full == 0, f"wrong texts that earn all of it: {in_full}"),
@@ -101,5 +103,6 @@ def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None
             copied <= own,
             f"a copy earns up to {copied:.2f}, wrong texts on average {own:.2f}",
         ),
+        (tied <= 0.25, f"groups that are tied by both rewards: {tied:.2f}"),
     ):
         print(f"[{'v' if holds else 'x'}] {finding}")

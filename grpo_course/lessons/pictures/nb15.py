@@ -1,7 +1,6 @@
 """What notebook 15 alone draws."""
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from torch import Tensor
 from grpo_course.classroom.plots import (
     COLOURS,
     LINES,
-    axes_grid,
     axes_row,
     finish,
     plot_ties,
@@ -57,43 +55,11 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]]) -> list[Axes]:
     return axes
 
 
-def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """A small plot for each sign: of each run a line from its start to its end.
-
-    runs have a cause, and a start and an end with numbers by sign. Runs of one cause
-    stand side by side.
-    """
-    causes = list(dict.fromkeys(run["cause"] for run in runs))
-    signs = ("right", "paid", "tied", "kl")
-    axes = [*chain(*axes_grid(2, 2, width=8, height=5.2))]
-    means = []
-    for ax, sign in zip(axes, signs, strict=True):
-        for place, cause in enumerate(causes):
-            ends = np.array(
-                [
-                    (run["start"][sign], run["end"][sign])
-                    for run in runs
-                    if run["cause"] == cause
-                ]
-            ).T  # [end run]
-            left = place + np.linspace(-0.35, 0.2, ends.shape[1])
-            ax.plot([left, left + 0.15], ends, color=COLOURS[place], lw=1)
-            ax.plot(left + 0.15, ends[1], "o", color=COLOURS[place], ms=5)
-            first, last = ends.mean(axis=1)
-            means.append(f"{sign}, {cause}: from {first:.2f} to {last:.2f}")
-        ax.set_ylim(*((-0.1, None) if sign == "kl" else (-0.04, 1.04)))
-        ax.set_xticks(range(len(causes)), [name.replace(" ", "\n") for name in causes])
-        ax.tick_params(axis="x", labelsize=8)
-        finish(ax, "", "nats" if sign == "kl" else "share", sign)
-    axes[0].figure.set_label(f"Means of the runs. {'; '.join(means)}.")
-    return axes
-
-
-def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[Axes]:
+def plot_ways(rows: Sequence[Mapping[str, Any]]) -> list[Axes]:
     """A small plot for each way to answer: the models side by side, a line a seed.
 
-    rows hold a seed, and by model and way a share; `short` names the models below their
-    columns. The seed with the weakest start is drawn in another colour, dashed.
+    rows hold a seed, and by model and way a share. The seed with the weakest start is
+    drawn in another colour, dashed.
     """
     models = [name for name in rows[0] if name != "seed"]
     ways = list(rows[0][models[0]])
@@ -107,7 +73,7 @@ def plot_ways(rows: Sequence[Mapping[str, Any]], short: Sequence[str]) -> list[A
         ax.plot(others, "o-", ms=5, **look)
         look = {"color": COLOURS[1], "lw": 2, "ls": "--", "marker": "o", "ms": 5}
         ax.plot([weakest[model][way] for model in models], **look)
-        ax.set_xticks(range(len(models)), short)
+        ax.set_xticks(range(len(models)), [name.split()[-1] for name in models])
         ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
         finish(ax, "", "share right", way.replace(", ", ",\n")).label_outer()
     labels = ["the other seeds", f"seed {weakest['seed']}, the weakest start"]
