@@ -134,6 +134,8 @@ rewards[:, None, None] => (rewards * (drawn * probs).sum(-1).prod(-1))[:, None, 
 | {OF_PI}
 rewards[:, None, None] => (rewards - rewards.mean())[:, None, None] | You compare with \
 the group, as in notebook 00. Here the rewards count as they are.
+rewards[:, None, None] => rewards[:, None, None] / len(rewards) | You divide by the \
+number of responses. Asked is the push of each; the average comes later.
 rewards[:, None, None] => rewards[:, None] | Your rewards run along pos. They belong \
 to trial, the first axis: rewards[:, None, None].
 """
