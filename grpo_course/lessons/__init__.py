@@ -4,7 +4,7 @@ exercises        tasks, cases, and mistakes with their hints
 pictures         what is drawn in that notebook alone; `shared` in several
 hunt             the trainer of notebook 10, its defects, probes and cases
 one_prompt       00, 02: one policy learns one prompt
-suspects         02: why policies are stuck
+suspects         02, 16: why policies are stuck
 baselines        03: where a baseline costs
 four_kinds       04: which kind of token does the harm
 silent_runs      07: runs whose loss says nothing
