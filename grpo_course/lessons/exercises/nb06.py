@@ -354,7 +354,12 @@ is_faulty.insight = (
     "way, and a KL that counts: with less, one of these faults stays hidden."
 )
 is_faulty.cases = (
-    case("your own loop", loop=loop_with({})),
+    case(
+        "your own loop",
+        "This loop is right. Let each of the two runs begin afresh, with `fresh_start`, "
+        "and allow for rounding.",
+        loop=loop_with({}),
+    ),
     case(
         "a right loop that rounds differently",
         A_RIGHT_LOOP,
