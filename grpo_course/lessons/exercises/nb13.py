@@ -131,6 +131,8 @@ as PPO does, so bad tokens have no bound. Bound the ratio first.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], 1.2 * \
 deltas[..., None]).detach() | You take the minimum after the deltas, as PPO does, so a \
 bad token weighs at least 1.2. Bound the ratio first.
+* log_probs) => * (log_probs - old_log_probs)) | The gradient is right, and the value \
+is not: the loss has log pi alone, without log pi_old.
 * log_probs) => * log_probs.exp()) | This pulls on the probability. CISPO pulls on its \
 logarithm, which log_probs already is.
 * log_probs) => ) | log pi is missing: the weight is frozen, so nothing here has a \
