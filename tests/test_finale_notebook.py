@@ -217,13 +217,14 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
         low, high = balance(*finale.lost_and_won(new))
         assert low < 0 < high  # none is surely a change
         start, end = (each["rows"].count("1") for each in new.values())
+        assert finale.row_changes(run).sum() == end - start
         ends.append((end, high))
     # Of the first, a gain of five in a hundred is left out.
     assert ends[0][1] < 192 * 0.05
     told = [start, *(end for end, _ in ends)]
-    told = "{} right before and {}, {} and {} after".format(*told)
+    told = "{} right before and {}, {}, {} and {} after".format(*told)
     assert told in book.cells[-1].source
-    eight, sixteen, _ = rows["planned"]
+    eight, sixteen, *_ = rows["planned"]
     assert sixteen["updates"][:8] == eight["updates"]  # the same run, gone on
 
 

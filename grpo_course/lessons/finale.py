@@ -226,6 +226,12 @@ def new_rows(test: Run) -> Run:
     return {when: {"rows": test[when]["rows"][64:]} for when in ("begun", "end")}
 
 
+def row_changes(test: Run) -> Tensor:
+    """Of each new row of a planned run: 1 if it was won, -1 if it was lost. [row]"""
+    before, after = ([*map(int, each["rows"])] for each in new_rows(test).values())
+    return torch.tensor(after).double() - torch.tensor(before)
+
+
 def print_ends(rows: Run) -> None:
     """What greedy answers come to before training and after each run."""
     asked = f"right of {start_of(rows)['problems']} rows, greedily"
