@@ -98,7 +98,10 @@ def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None
         (in_full == 0, f"wrong texts that earn all of it: {in_full}"),
         (twice == 0, f"answers written twice that earn all of it: {twice}"),
         (bool((part[right == 1] == 1).all()), "what is right earns all of it"),
-        (own > 2 * other, f"wrong texts earn {own:.2f}, by another answer {other:.2f}"),
+        (
+            own > 2 * other,
+            f"wrong texts earn {own:.2f} for their answer, {other:.2f} for another",
+        ),
         (
             copied <= own,
             f"a copy earns up to {copied:.2f}, wrong texts on average {own:.2f}",
