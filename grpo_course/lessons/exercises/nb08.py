@@ -100,6 +100,8 @@ later rewards count. A TD error looks one token ahead; what comes after that is 
 the next value.
 rewards + gamma => torch.nn.functional.pad(rewards[:, 1:], (0, 1)) + gamma | You add \
 the reward of the next token. A token's own reward is what was paid for it.
+rewards + gamma => rewards.sum(-1, keepdim=True) + gamma | You pay the whole sum of the \
+rewards to every token. A token's own reward is what was paid for it.
 return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is \
 missing. Nothing is expected after it, so its TD error is reward minus value.
 """
@@ -399,6 +401,9 @@ loss.detach() => (-gain).detach() | You return the actor's part alone. Return th
 whole loss, without its graph.
 loss.detach() => gain.detach() | You return the gain, the actor's part alone. Return \
 the whole loss, without its graph.
+loss = -gain + 0.5 * value_loss => loss = gain - 0.5 * value_loss | This is the \
+objective, which is to grow. An optimizer makes a loss small: the loss is minus the \
+objective.
 loss = -gain + 0.5 * value_loss => loss = 0.5 * (value_loss - gain) | You halve the \
 actor's part, too. c_V belongs to the value loss alone.
 optimizer.step() => optimizer.step(); optimizer.step() | You step twice with the same \
