@@ -48,8 +48,8 @@ subtract the group's mean before you divide by its spread.
 divided by the spread. Subtract the mean first, and divide the difference.
 rewards - mean => mean - rewards | The sign is wrong: who earns more than the mean has \
 a positive delta.
-/ (spread + 1e-4) => / spread + 1e-4 | You add the small number to the quotient. It \
-belongs to the spread, inside brackets, so that nothing is divided by zero.
+/ (spread + 1e-4) => / spread + 1e-4 | The first group has a spread of zero, and you \
+divide by it. Add the small number to the spread, inside brackets.
 std(dim=-1 => std(correction=0, dim=-1 | You divide the squares by G, as correction=0 \
 or unbiased=False does. The standard deviation of step 5 divides them by G - 1, as \
 rewards.std does by itself.
@@ -82,10 +82,9 @@ def _scored_along(axis, logits, responses):
 
 grpo_loss.insight = (
     "Each response is weighed with its delta, and only the gradient of the result has "
-    "a meaning: it lifts the numbers of responses that beat their group. The logits "
-    "themselves, in place of log-probabilities, pass as well: the two differ by a "
-    "number that all responses to a prompt share, and it cancels, because the deltas "
-    "of a group add up to zero. Deltas that do not, as in notebook 02, tell them apart."
+    "a meaning: it lifts the numbers of responses that beat their group. (The logits "
+    "in place of log-probabilities would give the same, because the deltas of a group "
+    "add up to zero.)"
 )
 grpo_loss.cases = (
     case("two prompts, five responses each", **some(0, 2, 5)),
