@@ -133,9 +133,9 @@ marks the tokens up to it.
 is_eos.cumsum(dim=-1) - is_eos == 0 => tokens != eos | `tokens != eos` drops the EOS, \
 which the policy chose, and keeps padding that is another token. Count the EOS before \
 each position.
-is_eos.cumsum(dim=-1) - is_eos == 0 => tokens != 0 | `tokens != pad` asks what a \
-token is, not where it stands. With pad equal to EOS it drops or keeps both. Only the \
-first EOS decides.
+is_eos.cumsum(dim=-1) - is_eos == 0 => tokens != 0 | This asks what a token is, as \
+`tokens != pad` does, not where it stands. With pad equal to EOS it drops or keeps \
+both. Only the first EOS decides.
 cumsum(dim=-1) => cumsum(dim=-2) | You count along trial: the EOS of one response \
 ends another. Count along pos, the last axis.
 return torch.arange(tokens.shape[-1]) <= (tokens == eos).int().argmax(-1, \
