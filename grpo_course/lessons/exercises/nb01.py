@@ -207,6 +207,9 @@ hack. Use up what is covered.
 return _and_order(len(set(prompt) & set(response)), response) | A repeated number \
 earns only once: a set forgets how often a number occurs, and len() of a Counter \
 counts different ones. Count with multiplicity: .total() adds up what a Counter holds.
+return _and_order(sum(min(prompt.count(x), response.count(x)) for x in prompt), \
+response) | A number that stands twice in the prompt is met twice on your way through \
+it, and its points are paid each time. Go through set(prompt).
 return _and_order(sum(y in prompt for y in response), response) | You count numbers of \
 the response that occur in the prompt, so repeating one pays. Count prompt numbers, \
 each covered once.
