@@ -15,7 +15,12 @@ from claims.runner import (
 )
 from grpo_course.formulas import compute_deltas
 from grpo_course.lessons import teachers
-from grpo_course.lessons.judges import judge_errors, sorts_after
+from grpo_course.lessons.judges import (
+    NAMES,
+    draw_judges,
+    judge_errors,
+    sorts_after,
+)
 from grpo_course.lessons.preferences import (
     EVERY,
     RewardModel,
@@ -111,6 +116,13 @@ def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Ten
     return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
 
 
+def by_names(setting: Setting, panel: str) -> Tensor:
+    """P(sorted) after climbing the mean mark of these of the twelve. -> [seed]"""
+    errors = draw_judges(setting.seeds)[[NAMES.index(name) for name in panel]]
+    marks = true_rewards() + errors.mean(0)
+    return sorts_after(marks, setting.seeds, **climbing(setting))
+
+
 # Teachers and their students.
 
 
@@ -202,6 +214,10 @@ CLAIMS = (
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
+    Claim("17.families",
+        "A panel that errs apart teaches more than the most accurate four.",
+        (partial(by_names, panel="abci"), partial(by_names, panel="aehk")),
+        not_tried={"other prompts": "the twelve judges know these alone"}),
     Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
     Taught("17.imitation", "Imitation leads distillation.", (imitated, distilled)),
     Taught("17.points", "Points for each token teach more than a teacher's opinion.",
