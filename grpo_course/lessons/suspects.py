@@ -80,7 +80,7 @@ def what_is_missing(
     if not convicted:
         return "Nothing has helped yet. What have you not changed?"
     if innocent := sorted(accused - convicted):
-        return f"You accuse {innocent[0]!r}, and your own numbers free it."
+        return f"You accuse {innocent[0]!r}, and your own numbers do not convict it."
     if missed := sorted(convicted - accused):
         return f"Your numbers convict {missed[0]!r}, and you do not name it."
     return ""
