@@ -27,7 +27,7 @@ def test_a_case_is_closed_where_the_accused_are_those_whose_change_helps(capsys)
     "guilty, changed, told",
     [
         (["noise"], {}, "convict 'step', and you do not name it"),
-        (["noise", "step", "time"], {}, "accuse 'time', and your own numbers do not convict it"),
+        (["noise", "step", "time"], {}, "accuse 'time', and your own numbers do not"),
         (["nobody"], {}, "No experiment is called 'nobody'"),
         (["step"], {"noise": {"b": 2, "c": 3}, "time": {}}, "noise: two things were"),
         (["step"], {"noise": {}, "time": {}}, "noise: nothing was changed"),
