@@ -21,6 +21,14 @@ SEPARATE = (
     "is better, so only their difference counts: one sigmoid of chosen - rejected for "
     "each pair."
 )
+HINGE = (
+    "This is a hinge: from some difference on a pair pulls no more. Take -log sigmoid "
+    "of the difference."
+)
+SQUARED = (
+    "You square the difference: a pair that is very right is then pulled back. Take "
+    "-log sigmoid of the difference."
+)
 ROUNDED = (
     "The sigmoid of a very negative number rounds to 0, and its logarithm is infinite. "
     "A small number added inside the logarithm, or a clamp, makes it finite, but "
@@ -50,6 +58,9 @@ chosen - rejected => rejected - chosen | You swapped the two: this teaches that 
 rejected response is better. It is chosen minus rejected.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
 return (1 - (chosen - rejected).sigmoid()).mean() | {NO_LOG}
+return (1 - (chosen - rejected).sigmoid()).square().mean() | {NO_LOG}
+return (chosen - rejected).square().mean() | {SQUARED}
+return (1 - (chosen - rejected)).square().mean() | {SQUARED}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
 return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
 return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
@@ -62,8 +73,8 @@ that.
 return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
 for strengths, and they may be negative. The strengths are e to the rewards; chosen \
 over both is then the sigmoid of the difference.
-return (1 - (chosen - rejected)).relu().mean() | This is a hinge: a pair with a \
-margin of 1 pulls no more. Take -log sigmoid of the difference.
+return (1 - (chosen - rejected)).relu().mean() | {HINGE}
+return (rejected - chosen).relu().mean() | {HINGE}
 return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences \
 before the loss: a pair that is very right hides one that is wrong. Each pair has a \
 loss of its own, and the mean comes last.
@@ -93,7 +104,7 @@ distillation_deltas.cases = (
     case(
         "the second response ends after one token",
         log_probs=-numbers(2, 2, 3, shift=0.5).square() - 0.1,
-        teacher_log_probs=-numbers(2, 2, 3, shift=2.0).square() - 0.3,
+        teacher_log_probs=-9 * numbers(2, 2, 3, shift=2.0).square() - 0.3,
         mask=torch.tensor([[[1, 1, 1], [1, 0, 0]], [[1, 1, 0], [1, 1, 1]]]).bool(),
     ),
     case(
@@ -104,7 +115,28 @@ distillation_deltas.cases = (
         mask=[[[True, True, False]]],
     ),
 )
-distillation_deltas.mistakes = """
+WEIGHTED = (
+    "You weight the log-ratio. A likely token is written often, and so counts often "
+    "enough: k1 is the log-ratio alone."
+)
+CENTERED = (
+    "You center the deltas within the response. The teacher judges each token by "
+    "itself, and a response may be right throughout."
+)
+CLAMPED = (
+    "You clamp the log-ratio. It is above 0 where the teacher finds the token likelier "
+    "and below 0 where less likely, and all of it counts."
+)
+distillation_deltas.mistakes = f"""
+(teacher_log_probs - log_probs).detach() => (log_probs * (teacher_log_probs - \
+log_probs)).detach() | {WEIGHTED}
+(teacher_log_probs - log_probs).detach() => (log_probs.exp() * (teacher_log_probs - \
+log_probs)).detach() | {WEIGHTED}
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() * \
+(teacher_log_probs - log_probs)).detach() | {WEIGHTED}
+.detach() => .detach().clamp(min=0) | {CLAMPED}
+.detach() => .detach().clamp(max=0) | {CLAMPED}
+.detach() => .detach().clamp(-1, 1) | {CLAMPED}
 (teacher_log_probs - log_probs).detach() => (log_probs - teacher_log_probs).detach() \
 | The sign is the wrong way round: this pushes up what the teacher finds less likely.
 .detach() => | A delta is a constant: it says how hard to push, and is not pushed \
@@ -117,6 +149,11 @@ torch.where(mask => torch.where(~mask | The mask is upside down: it is True for 
 was written. Padding gets 0.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs / log_probs).detach() \
 | You divide logarithms. The logarithm of a quotient is the difference of the two.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
+deltas, 0.0).mean(dim=-1, keepdim=True) | {CENTERED}
+mask, deltas, => mask, deltas - deltas.mean(dim=-1, keepdim=True), | {CENTERED}
+mask, deltas, => mask, deltas - torch.where(mask, deltas, 0.0).sum(-1, keepdim=True) / \
+mask.sum(-1, keepdim=True), | {CENTERED}
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
 teacher judges each token by itself, and no group is asked.
