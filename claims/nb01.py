@@ -31,10 +31,6 @@ REPEATS = (
     torch.tensor([[1, 1, 2], [2, 0, 2], [3, 3, 3]]),
     torch.tensor([[4, 1, 4], [0, 3, 0], [2, 2, 2]]),
 )
-LARGER = (
-    torch.tensor([[5, 1, 7, 3], [0, 6, 2, 4], [2, 5, 3, 1]]),
-    torch.tensor([[7, 0, 4, 2], [6, 3, 1, 5], [4, 7, 1, 0]]),
-)
 EXPECTED = "... a, ... b, ... c, a b c -> ..."
 # What pays for each small improvement, for some of them, and what cannot be fooled by
 # repeats.
@@ -43,7 +39,6 @@ some = PLAIN | {"reward_fn": sort_inclusion_ordering_reward}
 honest = PLAIN | {"reward_fn": sort_multiset_reward, "prompt_sets": REPEATS}
 fooled = some | {"prompt_sets": REPEATS}
 POINTS = {"measure": "expected_reward"}
-larger = {"prompt_sets": LARGER}
 # As the notebook trains: one step of SGD on each sample.
 SGD = ONE_STEP | NORMALIZED | {"optimizer": torch.optim.SGD, "num_epochs": 300}
 SGD |= {"learning_rate": 0.05}
@@ -153,8 +148,5 @@ CLAIMS = (
         (after_lowering, partial(after_lowering, others=True))),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",
         (partial(leave, dead=False), partial(leave, dead=True))),
-    Claim("01.best",
-        "In a larger space, partial credit without dead ends beats that with them.",
-        (each | larger, some | larger)),
 )
 # fmt: on

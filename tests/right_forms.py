@@ -286,7 +286,6 @@ RIGHT = pairs(
                 dtype=torch.float64,
             ).sum(),
         ],
-        "batch_matches": lambda p, r: (p.sort().values[:, None] == r).double().sum(-1),
         "gather_log_probs": [
             lambda x, ids: torch.stack(
                 [
@@ -609,9 +608,6 @@ def masked_loss(logits, tokens, old_log_probs, deltas, eos):
 
 PACKAGE = {
     "count_matches": sort_rewards.sort_distance_reward,
-    "batch_matches": lambda prompts, responses: sort_rewards.compute_reward(
-        prompts, responses, sort_rewards.sort_distance_reward
-    ),
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),

@@ -105,11 +105,6 @@ SAID = [
         "or are two exchanged?",
     ),
     (
-        "batch_matches",
-        lambda x, y: (x[:1].sort().values == y).sum(-1).float(),
-        "the first entry of `prompts` for all",
-    ),
-    (
         "leave_one_out",
         lambda rewards: rewards - (rewards.sum(1, True) - rewards) / 3,
         "right where the length of trial is 4",

@@ -3,7 +3,7 @@
 from collections import Counter
 from itertools import pairwise
 
-from grpo_course.classroom.check import Case, case, exercise
+from grpo_course.classroom.check import Case, exercise
 
 
 def lists(description, prompt, response, hint=""):
@@ -74,65 +74,7 @@ Later ones that are right earn their points too.
 """
 
 
-def unaligned_matches(prompts, responses):
-    """int [batch pos], int [batch trial pos] -> float [batch trial]"""
-    truth = prompts.sort(dim=0).values
-    return (responses == truth).sum(dim=-1).float()
-
-
-@exercise("1.2", draft=unaligned_matches)
-def batch_matches(prompts, responses):
-    """int [batch pos], int [batch trial pos] -> float [batch trial]"""
-    truth = prompts.sort(dim=-1).values[:, None, :]  # [batch 1 pos]
-    return (responses == truth).sum(dim=-1).float()
-
-
-batch_matches.insight = (
-    "One comparison replaces three loops: an axis of size 1 lets each prompt meet all "
-    "its responses."
-)
-batch_matches.cases = (
-    case(
-        "two prompts, three responses each",
-        "Count by hand for the first response: at how many positions does it hold the "
-        "number that the prompt, in ascending order, holds there?",
-        prompts=[[3, 1, 0, 2], [0, 2, 2, 1]],
-        responses=[
-            [[0, 3, 1, 2], [0, 1, 2, 3], [7, 2, 2, 5]],
-            [[0, 1, 2, 2], [0, 2, 2, 1], [2, 2, 1, 0]],
-        ],
-    ),
-    case(
-        "batch, trial and pos of the same size",
-        prompts=[[2, 0], [1, 1]],
-        responses=[[[0, 2], [1, 1]], [[0, 1], [0, 2]]],
-    ),
-    case("one prompt, one response", prompts=[[4, 3]], responses=[[[3, 4]]]),
-)
-batch_matches.mistakes = """
-.sort(dim=-1).values => | You compare with the prompts as they stand. The truth is the \
-sorted prompt: prompts.sort(dim=-1).values.
-prompts.sort(dim=-1) => prompts.sort(dim=0) | You sort over the batch axis, which \
-mixes prompts. Sort along pos, the last axis.
-responses == truth => responses.sort(dim=-1).values == truth | You sort the responses \
-too, which does the policy's work for it. Sort the prompts only.
-(responses == truth).sum(dim=-1).float() => (responses - truth).abs().sum(dim=-1) | \
-You add up how far the numbers are off, |x - y|. This reward counts positions: one \
-point where both numbers are equal.
-.sum(dim=-1).float() => .sum(dim=-2).float() | You sum over the trial axis. Each \
-response keeps its own reward: sum over pos, the last axis.
-.sum(dim=-1).float() => .sum(dim=(-2, -1)).float() | You sum over trial and pos. Each \
-response keeps its own reward: sum over pos only.
-[:, None, :] => | The prompts lack the trial axis, so batch is matched with trial. \
-Give them one of size 1: [batch 1 pos], by [:, None, :].
-.float() => | You return whole numbers (int64). Rewards are averaged and divided \
-later: return floats, with .float().
-.sum(dim=-1).float() => .all(dim=-1).float() | You give all or nothing. Partial credit \
-gives one point for each position that is right: sum over pos.
-"""
-
-
-@exercise("1.3")
+@exercise("1.2")
 def duplicate_proof_reward(prompt, response):
     """two lists of the same length -> inclusion points + ordering points"""
     shared = Counter(prompt) & Counter(response)
