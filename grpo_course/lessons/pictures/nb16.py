@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -18,19 +19,9 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     legend_below,
-    plot_bands,
     write,
 )
-
-
-def plot_tools(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
-    """Reward and logged entropy in each rollout; runs[name] has both, [rollout seed]."""
-    axes = axes_row(2, width=10.0)
-    labels = ("mean reward", "logged entropy, nats")
-    for which, (ax, label) in enumerate(zip(axes, labels, strict=True)):
-        curves = {name: run[which] for name, run in runs.items()}
-        plot_bands(curves, label, "rollout", ax=ax)
-    return axes
+from grpo_course.lessons.look_ups import right_answers
 
 
 def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]:
@@ -40,9 +31,9 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
     for seed, ax in enumerate(axes):
         for row, (kind, curve) in enumerate(curves.items()):
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-            ax.plot(stops, curve[:, seed], label=kind, **look)
-        ax.set(ylim=(-0.03, 1.03))
-        finish(ax, "update", "" if seed else "right, held out", f"seed {seed}")
+            ax.plot(stops, curve[:, seed], label=kind, marker="os"[row], ms=5, **look)
+        ax.set(ylim=(-0.03, 1.03), xticks=(0, 8, 16, 32), yticks=(0, 0.5, 1))
+        finish(ax, "updates", "" if seed else "share right, held out", f"seed {seed}")
     legend_below(axes)
     return axes
 
@@ -55,8 +46,8 @@ def plot_conversations(
     A turn of the policy is an arrow from what it has read to what it writes.
     """
     turns, texts = written.shape[-1], []
-    ax = axes_row(width=10.0, height=0.6 * rewards.numel() + 0.6)[0]
-    ax.set(xlim=(-3.4, 3 * turns + 1.1), ylim=(rewards.numel() - 0.5, -1.2))
+    ax = axes_row(width=10.6, height=0.6 * rewards.numel() + 0.6)[0]
+    ax.set(xlim=(-3.4, 3 * turns + 2.3), ylim=(rewards.numel() - 0.5, -1.2))
     ax.axis("off")
     for turn in range(turns):
         name = f"call {turn + 1}" if turn < turns - 1 else "answer"
@@ -69,9 +60,10 @@ def plot_conversations(
         strict=True,
     )
     for y, (prompt, numbers, said, reward) in enumerate(rows):
+        right = right_answers(torch.tensor([prompt]), turns - 1).item()
         write(ax, f"boxes {prompt[:4]}", -3.4, y, ha="left")
         pairs = [f"{a} to {b}" for a, b in zip(numbers, said, strict=True)]
-        texts.append(f"boxes {prompt[:4]}: {', '.join(pairs)}, reward {reward:.0f}")
+        texts.append(f"boxes {prompt[:4]}: {', '.join(pairs)}, right {right}")
         for turn, (before, after) in enumerate(zip(numbers, said, strict=True)):
             x, copied = 3 * turn, before == after
             look = {"color": UP if copied else DOWN, "ls": "-" if copied else "--"}
@@ -82,7 +74,7 @@ def plot_conversations(
             if turn < turns - 1:
                 style = {"arrowstyle": "->", "color": FAINT, "ls": ":"}
                 ax.annotate("", (x + 2.7, y), (x + 2.1, y), arrowprops=style)
-        write(ax, f"R = {reward:.0f}", 3 * turns, y)
+        write(ax, f"right: {right}    R = {reward:.0f}", 3 * turns + 0.6, y)
     kinds = {"the policy copies": (UP, "-"), "makes up": (DOWN, "--")}
     for name, (colour, line) in (kinds | {"the tool": (FAINT, ":")}).items():
         ax.plot([], [], color=colour, ls=line, label=name)
@@ -97,8 +89,8 @@ def plot_luck(right: Tensor, honest: Tensor) -> Axes:
     (ax,) = axes_row(height=0.7 + 0.36 * len(right))
     parts = {"all turns copy": honest, "luck": (right - honest).clamp(min=0)}
     looks = [{"color": UP}, {"fc": DOWN, "ec": "white", "hatch": "///"}]
-    divide_bars(ax, parts, [f"H = {calls}" for calls in range(len(right))], looks)
+    divide_bars(ax, parts, [f"calls: {calls}" for calls in range(len(right))], looks)
     ax.axvline(0.25, color="black", ls=":")
     ax.set_xlim(right=0.42)
-    finish(ax, "P(right); dotted: a guess", "")
+    finish(ax, "P(right), exact; dotted: a guess", "")
     return legend_above(ax)
