@@ -5,7 +5,7 @@ from typing import Any
 
 from torch import Tensor
 
-from claims.runner import BEST, PLAIN, Claim, Setting, repeated, sort_run
+from claims.runner import BEST, PLAIN, Claim, Setting, sort_run
 from grpo_course.sort import sort_distance_reward
 
 healthy = PLAIN | {
@@ -38,11 +38,6 @@ LAST = slice(-10, None)
 with_kl = {"num_epochs": 100, "kl_penalty": 0.05, "compute_ref_model_period": 10_000}
 many = {"num_epochs": 100, "num_steps_per_epoch": 8, "learning_rate": 1e-3}
 
-# Runs C and E of 7.5. With pi_old noted anew the ratio is 1 in every step, and the
-# clipped loss has the gradient of the naive one.
-noted = PLAIN | {"num_epochs": 20, "num_steps_per_epoch": 4, "learning_rate": 3e-3}
-noted_anew = noted | {"loss_mode": "naive"}
-
 
 Logged = partial(Claim, not_tried={BEST: "no arm is to be made large"})
 # fmt: off
@@ -55,7 +50,5 @@ CLAIMS = (
     Logged("07.later_steps",
         "With several steps on each rollout, the loss of the last is below zero.",
         (0.0, seen("policy_loss", slice(None), **many | {"num_epochs": 50}))),
-    Claim("07.anew", "Where pi_old is noted anew in each inner step, less is learned.",
-        (repeated(noted, 4), repeated(noted_anew, 4))),
 )
 # fmt: on

@@ -372,9 +372,6 @@ RIGHT = pairs(
         "gradient_by_log_probs": lambda d, m: (
             -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
         ).nan_to_num(),
-        "find_tied_groups": lambda r: torch.tensor(
-            [len(set(g)) == 1 for g in r.tolist()]
-        ),
         "token_mean_loss_at_ratio_one": lambda d, n: (
             -d.flatten().repeat_interleave(n.flatten()).mean()
         ),
@@ -534,11 +531,6 @@ WRONG = pairs(
             lambda p, q: (p.exp() * (p.exp() / q.exp()).log()).sum(-1),
         ],
         "masked_clip_loss": _padding_set_to_zero,
-        "find_tied_groups": [
-            lambda r: r[:, 0] == r[:, 1],
-            lambda r: r.std(-1) < 1e-6,
-            lambda r: torch.isclose(r.amax(-1), r.amin(-1)),
-        ],
         "shifted_log_probs": lambda x, ids: (
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
         ),

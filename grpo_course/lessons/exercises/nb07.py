@@ -81,93 +81,6 @@ return -deltas[..., None] * mask / mask.numel() | You divide by the width of the
 tensor, padding included. The length of a response is what its mask sums to.
 """
 
-DIFFERENCE = (
-    "A small difference is a difference: normalizing makes it as large as any. Ask "
-    "whether the rewards are equal, not whether they are close."
-)
-
-
-def rounded(description, rewards, what):
-    """Equal rewards of which what is computed is not exact."""
-    hint = (
-        f"{description.split(',')[0]}, but their computed {what}. Compare rewards with "
-        "each other: largest against smallest."
-    )
-    return case(description, hint, rewards=rewards)
-
-
-@exercise("7.2")
-def find_tied_groups(rewards):
-    """float [batch trial] -> bool [batch], True where a group teaches nothing"""
-    return rewards.amax(dim=-1) == rewards.amin(dim=-1)
-
-
-find_tied_groups.insight = (
-    "Where nearly all groups are tied and the reward is low, a run is really stuck."
-)
-find_tied_groups.cases = (
-    case(
-        "all right, all wrong, mixed, mixed",
-        rewards=[[1.0] * 3, [0.0] * 3, [0.0, 1.0, 1.0], [2.0, 0.0, 4.0]],
-    ),
-    case("first and last agree", rewards=[[3.0, 1.0, 3.0], [5.0, 5.0, 5.0]]),
-    case("sums to zero", rewards=[[-1.0, 1.0], [-1.0, -1.0]]),
-    rounded("Eight rewards of 0.1 tie", [[0.1] * 8], "mean is not quite 0.1"),
-    rounded(
-        "Twelve rewards of 0.1 tie",
-        [[0.1] * 12],
-        "spread is not quite 0, and no threshold fits all",
-    ),
-    rounded(
-        "Eight rewards of 1000.1 tie",
-        [[1000.1] * 8],
-        "spread is not quite 0, and no threshold fits all",
-    ),
-    rounded(
-        "Eight rewards of 1000.1 tie, beside others",
-        [[1000.1] * 8, [3.0, 1.0] * 4],
-        "mean is not quite 1000.1",
-    ),
-    case("the first two agree", rewards=[[2.0, 2.0, 5.0], [1.0, 1.0, 1.0]]),
-    case("the last two agree, and one group", rewards=[[0.0, 4.0, 4.0]]),
-    case("a tiny difference", DIFFERENCE, rewards=[[0.0, 1e-7, 0.0], [0.5] * 3]),
-    case(
-        "a difference of a few millionths",
-        DIFFERENCE,
-        rewards=[[0.5, 0.500004, 0.5], [2.0, 2.0, 2.0]],
-    ),
-    case(
-        "a small difference",
-        DIFFERENCE,
-        rewards=[[1.0, 1.001, 1.0], [0.3, 0.3, 0.3]],
-    ),
-    case(
-        "a small difference between large rewards",
-        DIFFERENCE,
-        rewards=[[1000.0, 1000.0, 1000.001]],
-    ),
-)
-find_tied_groups.mistakes = f"""
-return (rewards.amax(dim=-1) == rewards.amin(dim=-1)).all() | One answer for the whole \
-batch. Each group needs its own: keep the batch axis.
-return rewards.amax(dim=-1) - rewards.amin(dim=-1) < 0.01 | {DIFFERENCE}
-return (rewards == 0).all(-1) | You find groups where all are wrong. A group where all \
-are right teaches nothing either.
-return (rewards == 1).all(-1) | You find groups where all are right. A group where all \
-are wrong teaches nothing either.
-return rewards.sum(-1) == 0 | Rewards that sum to zero need not be equal, nor need \
-equal ones sum to zero. Compare rewards with each other: largest against smallest.
-return rewards.amax(0) == rewards.amin(0) | You compare across prompts. A group is a \
-row: its responses lie along trial, the last axis.
-return rewards.mean(dim=-1) == rewards[..., 0] | A mean is rounded, and so is a \
-spread, and a mean that equals the first reward says nothing of the others. Compare \
-rewards with each other: largest against smallest.
-return (rewards[..., 1:] == rewards[..., :-1]).any(-1) | Two equal neighbours do not \
-make a tie. All of the group must agree.
-return rewards[..., 0] == rewards[..., -1] | You look at the first and the last \
-response only. All of the group must agree.
-"""
-
 LONG_IS_GOOD = case(
     "longer is better",
     "By hand: six tokens have a loss of -1 each, and two a loss of +1. What is the mean "
@@ -189,7 +102,7 @@ NOT_CENTERED = case(
 )
 
 
-@exercise("7.3")
+@exercise("7.2")
 def token_mean_loss_at_ratio_one(deltas, lengths):
     """float [batch trial], int [batch trial] -> scalar"""
     return -(lengths * deltas).sum() / lengths.sum()
@@ -244,16 +157,20 @@ NOT_ALL_TOKENS = (
     "Padding is no token: its log-probabilities are whatever the model happened to "
     "say there. Index with the mask, x[mask], before you take a mean or an extreme."
 )
+DIFFERENCE = (
+    "A small difference is a difference: normalizing makes it as large as any. Ask "
+    "whether the rewards are equal, not whether they are close."
+)
 SAMPLER = (
     "The tokens were drawn from pi_old. Only minus the mean of its own "
     "log-probabilities is its entropy on average."
 )
 
 
-@exercise("7.4", use=five_numbers)
+@exercise("7.3", use=five_numbers)
 def log_line(rewards, log_probs, old_log_probs, mask):
     """[batch trial], [batch trial pos] twice, bool [batch trial pos] -> dict"""
-    tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)  # 7.2
+    tied = rewards.amax(dim=-1) == rewards.amin(dim=-1)
     ratio = (log_probs - old_log_probs)[mask].exp()
     return {
         "mean_reward": rewards.mean().item(),
@@ -271,10 +188,10 @@ log_line.insight = (
 log_line.cases = (
     case(
         "two groups, one of them tied",
-        "By hand: the rewards have a mean of 12/6, and one group of two is tied. A "
+        "By hand: the rewards have a mean of 7/6, and one group of two is tied. A "
         "ratio is exp(log_prob - old_log_prob), one for each token, and the entropy "
         "is minus the mean of all twelve old_log_probs.",
-        rewards=[[1.0, 0.0, 2.0], [3.0, 3.0, 3.0]],
+        rewards=[[2.0, 0.0, 2.0], [1.0, 1.0, 1.0]],
         log_probs=[
             [[-1.0, -2.0], [-0.5, -1.5], [-2.5, -1.0]],
             [[-0.25, -3.0], [-1.5, -0.75], [-2.0, -1.25]],
@@ -295,15 +212,15 @@ log_line.cases = (
     ),
     case(
         "a step that has not been taken yet",
-        rewards=[[0.0, 1.0], [1.0, 1.0]],
-        log_probs=[[[-1.0], [-2.0]], [[-0.5], [-3.0]]],
-        old_log_probs=[[[-1.0], [-2.0]], [[-0.5], [-3.0]]],
-        mask=mask_of([[1, 1], [1, 1]]),
+        rewards=[[0.0, 0.0, 1.0], [1.0, 1.0, 1.0]],
+        log_probs=[[[-1.0], [-2.0], [-1.5]], [[-0.5], [-3.0], [-1.0]]],
+        old_log_probs=[[[-1.0], [-2.0], [-1.5]], [[-0.5], [-3.0], [-1.0]]],
+        mask=mask_of([[1, 1, 1], [1, 1, 1]]),
     ),
     case(
         "eight rewards of 0.1, which tie",
-        "Eight rewards of 0.1 tie, but their computed spread is not quite 0. Your "
-        "find_tied_groups compares the rewards with each other.",
+        "Eight rewards of 0.1 tie, but their computed spread is not quite 0. Compare "
+        "the rewards with each other: largest against smallest.",
         rewards=[[0.1] * 8],
         log_probs=[[[-1.0], [-2.0], [-1.5], [-0.5], [-1.0], [-3.0], [-0.75], [-1.0]]],
         old_log_probs=[
@@ -360,6 +277,13 @@ old_log_probs[mask]).mean() | You weigh each log-probability with its probabilit
 more. The tokens are samples already, so a plain mean is right.
 tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. \
 Their share is asked for: take the mean over the groups.
+rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards == 0).all(dim=-1) | \
+Rewards can tie at any value: a group where all are right teaches nothing either.
+rewards.amax(dim=-1) == rewards.amin(dim=-1) => rewards[..., 0] == rewards[..., -1] | \
+You look at the first and the last response only. All of the group must agree.
+rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards[..., 1:] == \
+rewards[..., :-1]).any(dim=-1) | Two equal neighbours do not make a tie. All of the \
+group must agree.
 tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole \
 batch. Ask each group, then take the mean over the groups.
 """
@@ -408,7 +332,7 @@ SIGNS = {
 SIGNS = {cause: signs | USUAL | signs for cause, signs in SIGNS.items()}
 
 
-@exercise("7.5", choice=True)
+@exercise("7.4", choice=True)
 def cause_of_run(run):
     """the letter of a run -> its cause, one of the list"""
     causes = {
