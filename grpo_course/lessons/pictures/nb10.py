@@ -71,6 +71,9 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
                 ax.set_yscale("log")
             else:  # a KL begins at zero
                 ax.set_yscale("symlog", linthresh=usual.abs().max().item())
+        if "ratio_low" in names and min(here.min(), usual.min()) > 0:
+            ax.set_yscale("log")
+            ax.axhline(1, color="black", lw=0.8, ls=":")
         finish(ax, "", "", title).tick_params(labelsize=11)
     figure, handles = axes[0].figure, axes[0].get_legend_handles_labels()
     figure.supxlabel("rollout")
@@ -152,10 +155,13 @@ def plot_kept(
             for x, token in enumerate(tokens):
                 colour = ILL if token == tokenizer.pad else COLOURS[5]
                 text = tokenizer.decode(token[None], skip_special_tokens=False)
-                text = text.strip("<>") or "␣"
+                text = text.strip("<> ") or "␣"
                 cell(ax, x, y, text, colour=colour if kept[x] else GROUND)
         is_padding = batch.tokens[:, 1:] == tokenizer.pad
         wrong.append(f"{name} {(batch.mask & is_padding)[[*rows]].sum()}")
+    shades = {"counts": COLOURS[5], "counts, though padding": ILL, "left out": GROUND}
+    patches = [Patch(fc=shade, ec="grey", label=name) for name, shade in shades.items()]
+    ax.legend(handles=patches, loc="upper right", bbox_to_anchor=(1, 0), ncols=3)
     words = "Responses as cells, kept ones coloured; padding that is kept"
     describe(ax.figure, f"{words}: {', '.join(wrong)}.")
     return ax
@@ -188,14 +194,20 @@ def plot_matrix(rows: Mapping[str, Any]) -> Axes:
     for y, row in enumerate(rows.values()):
         ax.text(0.5, y + 0.5, str(len(row.alarms())), fontsize=10, **MIDDLE)
     ax.axvline(1, color="black", lw=1.5)
-    names = [f"{len(first.healthy)}\nok", *map(str, first.broken)]
+    names = [f"false alarms in\n{len(first.healthy)} healthy", *map(str, first.broken)]
     ax.set_xticks([x + 0.5 for x in range(len(names))], names, fontsize=10)
+    ax.get_xticklabels()[0].set(ha="right")
     ax.set_yticks([y + 0.5 for y in range(len(rows))], list(rows), fontsize=10)
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.invert_yaxis()
-    ax.set_xlabel("trainer")
-    patches = [Patch(color=shade, label=name) for name, shade in shades.items()]
+    ax.set_xlabel("broken trainer")
+    worst = max(map(max, table))
+    patches = [
+        Patch(color=shade, label=name)
+        for place, (name, shade) in enumerate(shades.items())
+        if place <= max(worst, 1)
+    ]
     ax.figure.legend(handles=patches, loc="outside upper right", ncols=3, fontsize=10)
     told = [f"{name} fires for {row.found() or 'none'}" for name, row in rows.items()]
     describe(
@@ -214,11 +226,14 @@ def plot_costs(
     left, right = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
     for ax, title in (
         (left, "bars: two standard errors"),
-        (right, "magnified around 0"),
+        (right, "the grey strip, magnified"),
     ):
         draw_costs(ax, costs, "reward with the defect minus without", title, seen)
     near = (-0.07, 0.025)
     left.axvspan(*near, color="grey", alpha=0.2, lw=0)
     right.set(xlim=near, yticklabels=[])
+    numbers = [name.removeprefix("trainer ") for name in costs]
+    left.set_yticks(range(len(costs)), numbers)
+    left.set_ylabel("trainer")
     plt.tight_layout()
     return [left, right]
