@@ -23,7 +23,7 @@ from grpo_course.text import qwen
 from grpo_course.text.smollm2 import ShortAnswers
 
 PATH = Path(__file__).parent / "smollm2.json"
-ROWS = PATH.with_name("rows.json")
+FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
 FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
 LARGER = "GRPO, numbers up to 40"
 HELD = 1000  # and the seed of a run: the seed of its held-out problems
@@ -127,6 +127,11 @@ def changes(
         right = one["came_out"]
         apart.setdefault(one["seed"], []).append(right[last] - right[first])
     return torch.tensor([sum(each) / len(each) for each in apart.values()])
+
+
+def read_forks() -> dict[str, Any]:
+    """Which tokens of eight answers one step moved: see `tools/forks.py`."""
+    return json.loads(FORKS.read_text("utf-8"))
 
 
 def read_rows() -> dict[str, Any]:

@@ -1,14 +1,51 @@
 """What notebook 12 alone draws."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
+from matplotlib.patches import Rectangle
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import axes_row, finish
+from grpo_course.classroom.plots import FAINT, axes_row, finish, sign_colour
+
+
+def plot_forks(answers: Sequence[Mapping[str, Any]]) -> Axes:
+    """Each answer as a row of tokens, coloured by how one step moved their chance.
+
+    An answer has its reward, its tokens, and their chances `then` and `now`. A full
+    colour is a factor of two.
+    """
+    left, height, long, told = 5.5, 1.5, 0.0, []  # cells
+    middle: dict[str, Any] = {"ha": "center", "va": "center", "parse_math": False}
+    ax = axes_row()[0]
+    for row, one in enumerate(answers):
+        y, x, whole, words = height * row, 0.0, 1.0, []
+        for token, was, now in zip(one["tokens"], one["then"], one["now"], strict=True):
+            shown = "□" if token.startswith("<|") else token.strip() or "_"
+            wide, factor = max(1.0, 0.62 * len(shown) + 0.3), now / was
+            whole *= factor
+            strength = min(1.0, abs(math.log2(factor)))
+            colour: dict[str, Any] = {"fc": sign_colour(factor - 1), "alpha": strength}
+            ax.add_patch(Rectangle((x, y), wide, 1, lw=0, **colour))
+            ax.add_patch(Rectangle((x, y), wide, 1, fill=False, ec=FAINT, lw=0.4))
+            ax.text(x + wide / 2, y + 0.5, shown, **middle)
+            if strength > 0.3:
+                words.append(f"{shown} {was:.2f} to {now:.2f}")
+            x += wide
+        name = f"R {one['reward']:.1f}   × {whole:.2g}"
+        ax.text(-0.3, y + 0.5, name, ha="right", va="center")
+        told.append(f"{name}: {', '.join(words)}")
+        long = max(long, x)
+    plt.gcf().set_size_inches(0.215 * (left + long + 1), 0.5 * len(answers) + 0.1)
+    ax.set(xlim=(-left, long + 1), ylim=(height * len(answers), -0.1))
+    ax.axis("off")
+    text = "Answers as rows of tokens, coloured where one step moved their chance"
+    describe(ax.figure, f"{text}. {'; '.join(told)}.")
+    return ax
 
 
 def plot_sums(
