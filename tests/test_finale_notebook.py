@@ -247,8 +247,8 @@ def test_the_courses_of_18_are_means_of_updates_and_each_seed_counts_once(capsys
     assert finale.print_courses(on_sums, [run, run, wide]) == 10
     ends = "0.25 -> 0.50     0.50 -> 1.00        2 ->  4.0 of 8"
     lines = capsys.readouterr().out.splitlines()
-    assert [line.partition("  0.25")[2] for line in lines[1:3]] == [ends[4:]] * 2
-    assert lines[4].endswith("6 -> 12.0 of 24")
+    assert [line.partition("  0.25")[2] for line in lines[2:4]] == [ends[4:]] * 2
+    assert lines[5].endswith("6 -> 12.0 of 24")
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():

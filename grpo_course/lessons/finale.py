@@ -163,7 +163,8 @@ def print_courses(on_sums: Sequence[Run], on_rows: Sequence[Run]) -> int:
     -> how many in a hundred were right in the first update on the rows, where runs of
     one seed, which ask the same problems, count once
     """
-    print("                  seed  samples right    in the form      mixed groups")
+    print("of samples: in the first update -> in the mean of the fifth to the eighth")
+    print("                  seed  right            in the form      mixed groups")
     began = {}
     keys = ("accuracy", "form", "tied_groups")
     for run in (*on_sums, *on_rows):
