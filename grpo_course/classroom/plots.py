@@ -282,32 +282,6 @@ def plot_push(
     return axes
 
 
-def plot_ties(rewards: Tensor, most: float, ax: Axes | None = None) -> Axes:
-    """Groups as columns of cells, coloured by reward; tied ones crossed. [group trial]
-
-    `most` is the largest reward there is.
-    """
-    ax = ax or axes_grid(1, 1, 7.5, 3.0)[0][0]
-    # No response is as light as the paper: a reward of 0 is a response too.
-    shades: dict[str, Any] = {"cmap": "Blues", "vmin": -0.15 * most, "vmax": most}
-    ax.imshow(rewards.T, aspect="auto", interpolation="nearest", **shades)
-    for edge in range(1, len(rewards)):
-        ax.axvline(edge - 0.5, color="white", lw=2)
-    tied = (rewards == rewards[:, :1]).all(dim=1).tolist()
-    ax.set_xticks(range(len(rewards)), ["×" if each else "✓" for each in tied])
-    ax.xaxis.tick_top()
-    ax.tick_params(length=0)
-    for label, each in zip(ax.get_xticklabels(), tied, strict=True):
-        label.set_color(DOWN if each else "black")
-    xlabel = "groups: × is tied, ✓ has a signal; darker earns more"
-    finish(ax, xlabel, "responses").grid(visible=False)
-    ax.set_yticks([])
-    if len(ax.figure.axes) == 1:
-        count = f"{len(rewards)} groups of {rewards.shape[1]}, {sum(tied)} of them tied"
-        describe(ax.figure, f"{count}, as columns of cells coloured by reward.")
-    return ax
-
-
 # A group: rewards as bars, deltas as arrows
 
 

@@ -10,19 +10,33 @@ from torch import Tensor
 
 from grpo_course.classroom.plots import (
     COLOURS,
+    DOWN,
     LINES,
     axes_row,
     finish,
-    plot_ties,
 )
 
 
 def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
-    """Groups as columns of cells, a plot for each number of steps. [group trial]"""
+    """Groups as columns of cells, a plot for each number of steps. [group trial]
+
+    Right responses are dark; a cross stands over a tied group.
+    """
     axes = axes_row(len(starts), width=11, height=1.9)
+    # No response is as light as the paper: a reward of 0 is a response too.
+    shades: dict[str, Any] = {"cmap": "Blues", "vmin": -0.15, "vmax": 1}
     for ax, (steps, right) in zip(axes, starts.items(), strict=True):
-        plot_ties(right, 1.0, ax)
-        ax.set(title=f"{steps} steps", xlabel="group", ylabel="response")
+        ax.imshow(right.T, aspect="auto", interpolation="nearest", **shades)
+        for edge in range(1, len(right)):
+            ax.axvline(edge - 0.5, color="white", lw=2)
+        tied = (right == right[:, :1]).all(dim=1).tolist()
+        ax.set_xticks(range(len(right)), ["×" if each else "✓" for each in tied])
+        ax.xaxis.tick_top()
+        ax.tick_params(length=0)
+        for label, each in zip(ax.get_xticklabels(), tied, strict=True):
+            label.set_color(DOWN if each else "black")
+        finish(ax, "group", "response", f"{steps} steps").grid(visible=False)
+        ax.set_yticks([])
         ax.label_outer()
     return axes
 
