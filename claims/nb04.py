@@ -19,7 +19,7 @@ from claims.runner import (
     sort_after,
 )
 from grpo_course.formulas import LOSS_MODES, compute_deltas, compute_loss
-from grpo_course.lessons.four_kinds import KINDS, Weight
+from grpo_course.lessons.four_kinds import Weight, without
 from grpo_course.sort import (
     SortModel,
     all_responses,
@@ -78,13 +78,6 @@ def naive(ratio: Tensor, good: Tensor) -> Tensor:
 
 def unclipped(ratio: Tensor, good: Tensor) -> Tensor:
     return ratio
-
-
-def without(start: Weight, kind: str) -> Weight:
-    """No push on one kind of token; the others as `start` has them."""
-    return lambda ratio, good: torch.where(
-        KINDS[kind](ratio, good), 0.0, start(ratio, good)
-    )
 
 
 @patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)

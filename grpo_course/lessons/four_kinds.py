@@ -25,6 +25,13 @@ GOAL = 0.7  # P(sorted) that one changed kind has to reach
 RATES = (0.003, 0.01)
 
 
+def without(start: Weight, kind: str) -> Weight:
+    """No push on one kind of token; the others as `start` has them."""
+    return lambda ratio, good: torch.where(
+        KINDS[kind](ratio, good), 0.0, start(ratio, good)
+    )
+
+
 def changed_kinds(weight: Weight, start: Weight) -> tuple[list[str], bool]:
     """The kinds of token, among them those at ratio 1, that two weights push apart.
 
@@ -98,15 +105,10 @@ def without_each(
     ends: dict[str, Tensor] = {}
     print(f"{f'P(sorted) at rate {RATES[-1]:g}':20s}", end="")
     print("".join(f"{'from ' + start.__name__:>18s}" for start in starts))
-    for name, of_kind in {"nothing": lambda _, good: good & ~good, **KINDS}.items():
+    for name in ("nothing", *KINDS):
         print(f"let go: {name:12s}", end="")
         for start in starts:
-
-            def weight(
-                ratio: Tensor, good: Tensor, start: Weight = start, of: Weight = of_kind
-            ) -> Tensor:
-                return torch.where(of(ratio, good), 0.0, start(ratio, good))
-
+            weight = without(start, name) if name in KINDS else start
             mean, error = mean_and_error(learned(weight, RATES[-1]))
             print(f"{mean:11.2f} ± {error:.2f}", end="")
             ends.setdefault(name, mean)
