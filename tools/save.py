@@ -9,7 +9,6 @@ Saving twice gives the same bytes. A notebook with an error, a warning or a path
 this machine in its outputs is not saved.
 """
 
-import base64
 import io
 import platform
 import re
@@ -246,14 +245,12 @@ def filled(text: str, lengths: dict[str, int]) -> str:
 
 
 def pictures(notebook: NotebookNode) -> Iterator[tuple[str, bytes]]:
-    """The README's pictures: each is the output of a cell `picture-X` or `film-X`."""
+    """The README's films: each is the output of a cell `film-X`."""
     for _, cell in code_cells(notebook):
         for tag in tags(cell):
             kind, _, name = tag.partition("-")
             for output in cell.outputs:
                 data = output.get("data", {})
-                if kind == "picture" and "image/png" in data:
-                    yield f"{name}.png", base64.b64decode(data["image/png"])
                 if kind == "film" and "text/html" in data:
                     yield f"{name}.gif", animated(data["text/html"])
 
