@@ -31,7 +31,7 @@ import torch
 
 from grpo_course.checks import settings
 from grpo_course.files import write_atomically
-from grpo_course.lessons.finale import ROWS, read_rows
+from grpo_course.lessons.finale import FIRST_ROWS, ROWS, read_rows
 from grpo_course.text import qwen, smollm2
 from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import greedy_scores
@@ -56,7 +56,7 @@ from grpo_course.text.training import (
 )
 
 CONFIG = presets_of("qwen")["qwen"]
-COUNTS, PROBLEMS, PLANNED, SHOWN = (0, 2, 4, 8), 64, 256, 4
+COUNTS, PLANNED, SHOWN = (0, 2, 4, 8), 256, 4
 GROUP = CONFIG.num_responses  # a run keeps whole groups; the first of each is shown
 STEPS, SOLUTIONS, RATE = 32, 4, 1e-5  # of the imitation
 NOTED = ("accuracy", "form", "mean_length", "tied_groups", "truncated")
@@ -132,7 +132,7 @@ def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
         task_settings={"data": data, "count": count, "mark": mark},
         system_prompt=str(CONFIG.system_prompt).replace(qwen.MARK, mark),
     )
-    problems = load_problems(config, "validation", PROBLEMS)
+    problems = load_problems(config, "validation", FIRST_ROWS)
     policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
     found, shown = answers(policy, environment, mark)
@@ -182,7 +182,7 @@ def before_and_after(folder: Path, name: str, rows: int) -> dict[str, Any]:
     return found
 
 
-def of_run(folder: Path, name: str, rows: int = PROBLEMS) -> dict:
+def of_run(folder: Path, name: str, rows: int = FIRST_ROWS) -> dict:
     """A finished run: update by update, two responses of each, its start and end."""
     lines = read_lines(folder / METRICS)  # the last may be a look at held-out rows
     updates = [{key: line[key] for key in NOTED} for line in lines if NOTED[0] in line]
@@ -216,7 +216,7 @@ def supervised(model_path: str, data: str, seed: int, dtype: str) -> dict:
         config, model, tokenizer, load_problems(config), lambda seen: print(seen[-1])
     )
     policy = make_policy(config, model, tokenizer)
-    held_back = load_problems(config, "validation", PROBLEMS)
+    held_back = load_problems(config, "validation", FIRST_ROWS)
     environment = make_environment(config, held_back, tokenizer)
     found, written = answers(policy, environment, qwen.MARK)
     return {

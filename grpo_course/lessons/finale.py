@@ -27,6 +27,7 @@ FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
 FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
 LARGER = "GRPO, numbers up to 40"
 HELD = 1000  # and the seed of a run: the seed of its held-out problems
+FIRST_ROWS = 64  # held-back rows of GSM8K that every run was asked, and the prompts
 Run = dict[str, Any]
 
 
@@ -168,13 +169,12 @@ def print_courses(on_sums: Sequence[Run], on_rows: Sequence[Run]) -> int:
     began = {}
     keys = ("accuracy", "form", "tied_groups")
     for run in (*on_sums, *on_rows):
-        name = "SmolLM2, sums"
-        noted = run.get("curves")
+        name, noted = "SmolLM2, sums", run.get("curves")
+        asked = run.get("num_prompts", 8)  # the first runs did not note it
         if noted is None:
             name = f"rows, rate {run['learning_rate']:g}"
             noted = {key: [one[key] for one in run["updates"]] for key in keys}
-            began[run["seed"]] = noted["accuracy"][0], run.get("num_prompts", 8)
-        asked = run.get("num_prompts", 8)
+            began[run["seed"]] = noted["accuracy"][0], asked
         (right, rose), (form, hit), (tied, tie) = (
             (noted[key][0], sum(noted[key][4:8]) / 4) for key in keys
         )
@@ -223,8 +223,10 @@ def turned(before: str, after: str) -> tuple[int, int]:
 
 
 def new_rows(test: Run) -> Run:
-    """What a planned run made of the rows that chose nothing: all but the first 64."""
-    return {when: {"rows": test[when]["rows"][64:]} for when in ("begun", "end")}
+    """What a planned run made of the rows that chose nothing: all but the first."""
+    return {
+        when: {"rows": test[when]["rows"][FIRST_ROWS:]} for when in ("begun", "end")
+    }
 
 
 def row_changes(test: Run) -> Tensor:
