@@ -84,8 +84,7 @@ def test_the_cells_train_a_model_that_was_fetched(fetched, monkeypatch, capsys):
     names = run_cells()
     assert figures[0] == 0 and len(figures) == 3  # drawn before the first update
     told = "\n".join(lines)
-    assert "update 1 of 2, sampling 64 responses: 0 of 32 tokens" in told
-    assert "update 2 of 2, learning: 0 of 8 groups" in told
+    assert "update 2 of 2, sampling 64 responses: 0 of 32 tokens" in told
     said = capsys.readouterr().out
     assert "LlamaForCausalLM" in said and "recorded" not in said
     assert "update 2: 0.00 right" in said and names["folder"] == fetched
@@ -131,7 +130,7 @@ def test_an_interval_over_seeds_is_students():
     assert finale.over_seeds(torch.tensor([0.1, 0.2])) == "+0.15 ± 0.64"
 
 
-def test_a_change_is_that_of_each_seed():
+def test_a_share_is_that_of_each_seed():
     def one(seed, *came_out):
         return {"seed": seed, "came_out": came_out}
 
@@ -140,7 +139,7 @@ def test_a_change_is_that_of_each_seed():
         one(0, True, True, True),
         one(1, True, False, True),
     ]
-    assert finale.changes(chosen).tolist() == [-0.5, 1.0]
+    assert finale.by_seed(chosen).tolist() == [[1.0, 1.0], [1.0, 0.0], [0.5, 1.0]]
     assert finale.at_every_stop(chosen) == "   3 answers  1.00 0.67 0.67"
     assert "no answers" in finale.at_every_stop([])
 

@@ -119,15 +119,13 @@ def over_seeds(values: Tensor) -> str:
     return f"{values.mean():+.2f} ± {half_width(values):.2f}"
 
 
-def changes(
-    chosen: Sequence[Mapping[str, Any]], first: int = 1, last: int = -1
-) -> Tensor:
-    """How much more of them was right at one stop than at another. -> [seed]"""
-    apart: dict[int, list[int]] = {}
+def by_seed(chosen: Sequence[Mapping[str, Any]]) -> Tensor:
+    """The share of some held-out problems that came out right. -> [stop seed]"""
+    apart: dict[int, list[list[bool]]] = {}
     for one in chosen:
-        right = one["came_out"]
-        apart.setdefault(one["seed"], []).append(right[last] - right[first])
-    return torch.tensor([sum(each) / len(each) for each in apart.values()])
+        apart.setdefault(one["seed"], []).append(one["came_out"])
+    shares = [torch.tensor(each).double().mean(0) for each in apart.values()]
+    return torch.stack(shares, dim=-1)
 
 
 def read_forks() -> dict[str, Any]:

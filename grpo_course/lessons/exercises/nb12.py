@@ -1,127 +1,143 @@
 """The exercises of 12_gsm8k_grpo."""
 
+from weakref import WeakSet
+
+import torch
+
+from grpo_course import compute_loss
 from grpo_course.classroom.check import case, exercise
-from grpo_course.text.grader import read_number
+from grpo_course.lessons.exercises.shared import mask_of, numbers
+from grpo_course.loop import Rollout
 
 
-def _said(description, text, hint="", answer="12"):
-    return case(description, hint, text=text, answer=answer)
+class Held:
+    """Groups whose graph is kept: until backward(), or until nothing refers to it."""
+
+    def __init__(self, groups):
+        self.groups = set(groups)
+
+    def release(self, gradient):
+        self.groups = set()
 
 
-@exercise("12.1")
-def answer_reward(text, answer):
-    """str, str -> float"""
-    said = text.partition("Answer:")[2].strip()
-    number = None if "\n" in said else read_number(said)
-    if number is None:
-        return 0.0
-    return 1.1 if number == read_number(answer) else 0.1
+class Table:
+    """A policy with weights [prompt pos vocab], which notes what it is asked and keeps.
+
+    asked: the groups that it scored; most: of how many it held the graph at once.
+    """
+
+    def __init__(self, weights):
+        self.weights = torch.nn.Parameter(weights)
+        self.asked, self.most, self.held = set(), 0, WeakSet()
+
+    def log_probs(self, rollout):
+        groups = rollout.prompts[:, 0]
+        scores = self.weights[groups].log_softmax(-1)[:, None]  # [batch 1 pos vocab]
+        scores = scores.expand(-1, rollout.responses.shape[1], -1, -1)
+        scores = scores.gather(-1, rollout.responses[..., None]).squeeze(-1)
+        self.asked |= set(groups.tolist())
+        if scores.requires_grad:
+            held = Held(groups.tolist())
+            scores.register_hook(held.release)
+            self.held.add(held)
+            kept = set().union(*(each.groups for each in self.held))
+            self.most = max(self.most, len(kept))
+        return scores
 
 
-AS_NUMBERS = "As texts they differ, as numbers they are one: let read_number read both."
-MARK = "The mark is `Answer:`, with a capital and a colon, and nothing else is one."
-ONE_LINE = (
-    "Behind the number the model went on, to a question of its own. Where a further "
-    "line follows, strip() aside, there is no answer."
+def left_behind(function, start):
+    """The gradient that an answer leaves on the weights, or what else it did."""
+    policy, rollout, deltas = start()
+    function(policy, rollout, deltas)
+    if policy.weights.grad is None:
+        return "no gradient at all"
+    if policy.most > 1:
+        return "several groups held at once"
+    if policy.asked != set(deltas.any(-1).nonzero().flatten().tolist()):
+        return f"groups computed: {sorted(policy.asked)}"
+    return policy.weights.grad
+
+
+def started(deltas, shift):
+    """A rollout of one group for each row of deltas, of responses up to four tokens."""
+
+    def start():
+        batch, trial = len(deltas), len(deltas[0])
+        tokens = torch.arange(batch * trial * 4).mul(7).add(shift)
+        lengths = torch.arange(batch * trial).mul(5).add(shift).remainder(4) + 1
+        rollout = Rollout(
+            torch.arange(batch)[:, None],
+            (tokens // 3 % 5).reshape(batch, trial, 4),
+            mask_of(lengths.reshape(batch, trial), 4),
+        )
+        return Table(numbers(batch, 4, 5, shift=shift)), rollout, torch.tensor(deltas)
+
+    start.__name__ = f"{len(deltas)} groups of {len(deltas[0])}, deltas {deltas}"
+    return start
+
+
+@exercise("12.1", use=left_behind)
+def add_gradients(policy, rollout, deltas):
+    """policy, Rollout, float [batch trial] -> None"""
+    parts = zip(rollout.prompts, rollout.responses, rollout.mask, deltas)
+    for prompt, responses, mask, delta in parts:
+        if delta.any():
+            group = Rollout(prompt[None], responses[None], mask[None])
+            log_probs = policy.log_probs(group)  # [1 trial pos]
+            old, mask = log_probs.detach(), mask[None]
+            loss = compute_loss(log_probs, delta[None], "clipped", old, mask=mask)
+            (loss / len(deltas)).backward()
+
+
+TIED = [0.0, 0.0, 0.0, 0.0]
+MIXED = [1.5, -0.5, -0.5, -0.5]
+add_gradients.insight = (
+    "The same gradient in an eighth of the memory: backward() adds, so a mean over "
+    "groups can be taken one group at a time. It is called gradient accumulation."
 )
-ZERO = (
-    "0 is a number, and the right answer to 7 - 7, but `not number` takes it for "
-    "None. Ask whether it `is None`."
-)
-LAST = (
-    "Two answers stand there, on two lines, so there is none. A regular expression "
-    "may find the last one: cut at the first `Answer:`."
-)
-TWICE = (
-    "Two numbers are named, so none is: cut at the first `Answer:`, and let "
-    "read_number see all that follows. Otherwise guessing twice pays."
-)
-answer_reward.insight = (
-    "The tenth is for the form alone. It gives a model that gets no sum right "
-    "something to climb, and it is too small to be worth more than a right answer."
-)
-answer_reward.cases = (
-    _said("right", "7 + 5 = 12. Answer: 12"),
-    _said("a small letter", "7 + 5 = 12. answer: 12", MARK),
-    _said("no colon", "7 + 5 = 12. Answer 12", MARK),
-    _said(
-        "a wrong number in the right form",
-        "7 + 5 = 13. Answer: 13",
-        "The form pays 0.1, whatever the number.",
+add_gradients.cases = (
+    case("two groups", start=started([MIXED, [1.0, 1.0, -1.0, -1.0]], 1)),
+    case(
+        "a tied group among three",
+        start=started([MIXED, TIED, [-1.7, 0.5, 0.5, 0.7]], 2),
     ),
-    _said(
-        "no mark",
-        "7 + 5 = 12",
-        "There is no `Answer:`, so nothing is paid, though the sum is right. partition "
-        "leaves an empty text behind a mark that is not there.",
+    case(
+        "a tied group at first", start=started([TIED, MIXED, [0.6, 0.6, 0.6, -1.8]], 3)
     ),
-    _said(
-        "no number behind the mark",
-        "Answer:",
-        "Nothing stands behind the mark: read_number gives None, and the form is not "
-        "hit.",
-    ),
-    _said(
-        "a new line at the end",
-        "7 + 5 = 12.\nAnswer: 12 \n",
-        "White space at the end breaks no form: strip() before you look for a new "
-        "line.",
-    ),
-    _said("a full stop at the end", "Answer: 12.", AS_NUMBERS),
-    _said("12.00 dollars", "Answer: $12.00", AS_NUMBERS),
-    _said("a right zero", "7 - 7 = 0. Answer: 0", ZERO, answer="0"),
-    _said("a wrong zero", "7 + 5 = 0. Answer: 0", ZERO),
-    _said(
-        "the right digits below zero", "Answer: -12", "-12 is not 12: leave the sign."
-    ),
-    _said("half a unit more", "Answer: 12.5", "12.5 is not 12: round nothing."),
-    _said(
-        "another number that has its digits",
-        "Answer: 120",
-        "120 is not 12: compare numbers, not texts.",
-    ),
-    _said("two answers, the last one right", "Answer: 3. Answer: 12", TWICE),
-    _said("two answers, the first one right", "Answer: 12. Answer: 3", TWICE),
-    _said("two numbers", "Answer: 12 or 13", TWICE),
-    _said(
-        "the mark twice, and one number",
-        "Answer: Answer: 12",
-        "One number stands behind the first `Answer:`, so the form is hit. How often "
-        "the mark stands there does not matter.",
-    ),
-    _said(
-        "two answers on two lines, the last one right", "Answer: 5\nAnswer: 12", LAST
-    ),
-    _said(
-        "two answers on two lines, the first one right", "Answer: 12\nAnswer: 5", LAST
-    ),
-    _said("it goes on", "Answer: 12\nQuestion: What is next?", ONE_LINE),
-    _said(
-        "a gold answer that is written out",
-        "Answer: 1200",
-        "The gold answer is a text as well, and may be written 1,200: let read_number "
-        "read both.",
-        answer="1,200",
+    case(
+        "a response that is as good as the mean of its group",
+        start=started([[1.25, 0.0, -1.25], [0.0, -1.25, 1.25]], 4),
     ),
 )
-answer_reward.mistakes = f"""
-None if "\\n" in said else read_number(said) => read_number(said) | {ONE_LINE}
-text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | Of two answers you \
-read the last one, and guessing twice pays. Cut at the first `Answer:` and read all \
-that follows: partition leaves an empty text where there is no mark.
-else 0.1 => else 0.0 | A wrong number in the right form earns the tenth for the form.
-1.1 if => 1.0 if | A right answer has the form, too: 1 for the number and 0.1 for the \
-form.
-0.0 => 0.1 | Without the form nothing is paid: return 0.0 there.
-number == read_number(answer) => number == answer | `answer` is a text, and no number \
-equals a text: let read_number read both.
-number == read_number(answer) => said == answer | You compare texts, so $12.00 is not \
-12. Let read_number read both.
-number == read_number(answer) => answer in said | You ask whether the digits occur: \
-120 holds 12, and is not 12. Compare numbers.
-else read_number(said) => else read_number(text) | You read the whole text, in which \
-the sum has numbers too. Read what stands behind `Answer:`.
-if number is None => if not number | {ZERO}
+add_gradients.mistakes = """
+return compute_loss(policy.log_probs(rollout), deltas, "clipped", \
+policy.log_probs(rollout).detach(), mask=rollout.mask).backward() | The gradient may \
+be right, but what was computed for several groups is kept until one backward(). Call \
+it inside the loop, once a group.
+loss / len(deltas) => loss | Your gradient is as many times too long as there are \
+groups. The loss of the batch is the mean over its groups, and you add them up.
+len(deltas) => deltas.any(-1).sum() | You divide by the number of groups that are not \
+tied. The mean is over all groups: a tied one adds zero to it and still counts.
+len(deltas) => deltas.numel() | You divide by the number of responses. Each loss is \
+already the mean over the responses of its group: divide by the number of groups.
+, mask=mask => | The mask is missing, so tokens behind the end of a response count. Hand \
+over mask[None].
+len(deltas) => 8 | You divide by 8. A rollout of other groups than eight must work, too: \
+how many are there in deltas?
+mask=mask) => mask=mask, aggregation="token_mean") | You take the mean over all tokens \
+of a group. compute_loss takes the mean of each response first.
+rollout.mask, deltas) => rollout.mask, deltas[: [*deltas.any(-1), False].index(False)]) \
+| Your loop ends at the first tied group. Others may follow: pass over it.
+if delta.any(): => if True: | A group whose deltas are all zero is computed as well. \
+It costs as much as the others and adds zero: pass over it.
+if delta.any(): => if delta.sum() > 0: | Your test takes mixed groups for tied: the \
+deltas of each group add up to zero. Ask whether any of them is not.
+if delta.any(): => if delta.all(): | Your test leaves out a group in which one \
+response is as good as the mean. A group is tied only if all its deltas are zero.
+(loss / len(deltas)).backward() => (-loss / len(deltas)).backward() | The sign is \
+wrong: compute_loss gives what is to be minimized already.
+(loss / len(deltas)).backward() => loss / len(deltas) | Nothing has called backward(), \
+so no weight has a gradient. Call it once a group, inside the loop.
 """
 
 

@@ -8,9 +8,18 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
+from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import FAINT, axes_row, finish, sign_colour
+from grpo_course.classroom.plots import (
+    COLOURS,
+    FAINT,
+    axes_row,
+    finish,
+    legend_below,
+    plot_seeds,
+    sign_colour,
+)
 
 
 def plot_forks(answers: Sequence[Mapping[str, Any]]) -> Axes:
@@ -95,4 +104,41 @@ def plot_sums(
         figure,
         f"{text} training asks; lines join sums of 20 and 21. {'; '.join(words)}.",
     )
+    return row
+
+
+def plot_changed(
+    kinds: Mapping[str, Mapping[str, Tensor]], stops: Sequence[int]
+) -> list[Axes]:
+    """A panel a kind of problem, a colour an arm, a line a seed. Shares [stop seed]."""
+    row, words = axes_row(len(kinds), width=8, height=3.2), []
+    for ax, (kind, arms) in zip(row, kinds.items(), strict=True):
+        for (arm, shares), colour, look in zip(
+            arms.items(), COLOURS, ("o-", "s--"), strict=False
+        ):
+            lines = ax.plot(stops, shares, look, color=colour)
+            lines[0].set_label(arm)
+            ends = ", ".join(f"{share:.2f}" for share in shares[-1])
+            words.append(f"{kind}, {arm}, at the end: {ends}")
+        finish(ax, "updates", "share right" if ax is row[0] else "", kind)
+        ax.set(xticks=stops, ylim=(-0.03, 1.03))
+    legend_below(row)
+    text = "Shares of held-out problems that come out right, a line for each seed"
+    describe(plt.gcf(), f"{text}. {'; '.join(words)}.")
+    return row
+
+
+def plot_arms(kinds: Mapping[str, Mapping[str, Tensor]]) -> list[Axes]:
+    """A panel a kind of problem, a row an arm: a dot a seed, a bar for their mean."""
+    height = 1.1 + 0.3 * max(map(len, kinds.values()))
+    row, words = axes_row(len(kinds), width=9, height=height), []
+    for ax, (kind, arms) in zip(row, kinds.items(), strict=True):
+        plot_seeds(dict(arms), "share right", ax).set(title=kind, xlim=(-0.03, 1.03))
+        if ax is not row[0]:
+            ax.set_yticklabels([])
+        means = ", ".join(f"{arm} {shares.mean():.2f}" for arm, shares in arms.items())
+        words.append(f"{kind}: {means}")
+    plt.tight_layout()
+    text = "Held-out problems that come out right, a panel for each kind of them"
+    describe(plt.gcf(), f"{text}. {'; '.join(words)}.")
     return row
