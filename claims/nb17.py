@@ -148,29 +148,15 @@ def by_copying(teacher: Any) -> dict:
     return {"deltas_of": lambda rollout, _, own: own * 0 + 1, "writer": teacher}
 
 
-def paying(teacher: Any, of_right: float, of_wrong: float, points: float = 5) -> dict:
-    """Points for places, and -log pi for right numbers or for wrong ones."""
-
-    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
-        right = teachers.in_place(rollout)
-        weight = of_right * right + of_wrong * (1 - right)
-        return by_group(
-            rollout, (points * right - weight * log_probs).sum(-1), log_probs
-        )
-
-    return {"deltas_of": deltas_of}
-
-
-def judged(teacher: Any, points: bool = False, with_term: bool = True) -> dict:
-    """Each token is marked, by the teacher or by points, less log pi or not.
+def judged(teacher: Any, with_term: bool = True) -> dict:
+    """The teacher's log-probabilities, less the student's or not.
 
     The marks are compared within the group, place by place.
     """
 
     def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
-        marks = 5 * teachers.in_place(rollout) if points else teacher.log_probs(rollout)
-        marks = (marks - with_term * log_probs).mT  # trial comes last
-        return by_group(rollout, marks, log_probs).mT
+        marks = teacher.log_probs(rollout) - with_term * log_probs
+        return by_group(rollout, marks.mT, log_probs).mT  # trial comes last
 
     return {"deltas_of": deltas_of}
 
@@ -220,19 +206,9 @@ CLAIMS = (
         not_tried={"other prompts": "the twelve judges know these alone"}),
     Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
     Taught("17.imitation", "Imitation leads distillation.", (imitated, distilled)),
-    Taught("17.points", "Points for each token teach more than a teacher's opinion.",
-        (partial(taught, make=partial(judged, points=True)),
-         partial(taught, make=judged))),
     Taught("17.term", "Without its -log π distillation teaches less.",
         (partial(taught, make=judged),
          partial(taught, make=partial(judged, with_term=False)))),
-    Taught("17.wrong",
-        "With 5 points -log π helps more for wrong numbers than for right ones.",
-        (partial(taught, make=partial(paying, of_right=0, of_wrong=1)),
-         partial(taught, make=partial(paying, of_right=1, of_wrong=0)))),
-    Taught("17.one_point", "With 1 point it helps for right numbers, not wrong ones.",
-        (partial(taught, make=partial(paying, of_right=1, of_wrong=0, points=1)),
-         partial(taught, make=partial(paying, of_right=0, of_wrong=1, points=1)))),
     Claim("17.beyond", "Students pass a weak teacher when GRPO goes on.",
         (beyond, weak_teacher),
         not_tried={BEST: "the teacher has no rate", **ALL_PROMPTS}),

@@ -425,6 +425,12 @@ RIGHT = pairs(
             lambda c, r: F.softplus(r - c).mean(),
             lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
         ],
+        "dpo_loss": [
+            lambda c, r, rc, rr, beta: preferences.bradley_terry_loss(
+                beta * (c - rc), beta * (r - rr)
+            ),
+            lambda c, r, rc, rr, beta: F.softplus(beta * ((r - c) + (rc - rr))).mean(),
+        ],
         "distillation_deltas": (
             lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0)
         ),

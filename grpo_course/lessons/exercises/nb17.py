@@ -83,7 +83,117 @@ depend on how many pairs there are.
 """
 
 
-@exercise("17.2", gradient="log_probs teacher_log_probs")
+@exercise("17.2", gradient="chosen rejected")
+def dpo_loss(chosen, rejected, ref_chosen, ref_rejected, beta):
+    """log pi of whole responses: float [pair] each, float -> float []"""
+    reward_chosen = beta * (chosen - ref_chosen)
+    reward_rejected = beta * (rejected - ref_rejected)
+    return -torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean()
+
+
+NO_REFERENCE = (
+    "The reference is missing. The reward of a response is beta times the log-ratio of "
+    "policy to reference: how likely it was before earns nothing."
+)
+NO_RATIO = (
+    "You take the probabilities, or their ratio, for the reward. It is beta times the "
+    "logarithm of the ratio: the difference of the two log-probabilities."
+)
+dpo_loss.insight = (
+    "beta log Z is gone: it is the same for both responses of a pair. And the policy "
+    "is its own reward model."
+)
+dpo_loss.cases = (
+    case(
+        "three pairs",
+        chosen=[-1.0, -2.0, -0.5],
+        rejected=[-1.5, -1.0, -3.0],
+        ref_chosen=[-1.25, -1.5, -1.0],
+        ref_rejected=[-1.0, -1.75, -2.5],
+        beta=0.5,
+    ),
+    case(
+        "the policy is still the reference",
+        chosen=[-1.0, -4.0],
+        rejected=[-2.0, -0.5],
+        ref_chosen=[-1.0, -4.0],
+        ref_rejected=[-2.0, -0.5],
+        beta=0.1,
+    ),
+    case(
+        "one pair, and a large beta",
+        chosen=[-0.5],
+        rejected=[-2.0],
+        ref_chosen=[-0.75],
+        ref_rejected=[-1.0],
+        beta=2.0,
+    ),
+    case(
+        "a pair that the policy gets very wrong",
+        ROUNDED,
+        chosen=[-400.0],
+        rejected=[-1.0],
+        ref_chosen=[-1.0],
+        ref_rejected=[-300.0],
+        beta=1.0,
+    ),
+)
+dpo_loss.mistakes = f"""
+-torch => torch | The sign is missing: this is the log-likelihood, which should grow. \
+A loss is minus that.
+reward_chosen - reward_rejected => reward_rejected - reward_chosen | You swapped the \
+two: this teaches that the rejected response is better. It is chosen minus rejected.
+(chosen - ref_chosen) => chosen && (rejected - ref_rejected) => rejected | \
+{NO_REFERENCE}
+(chosen - ref_chosen) => (chosen - ref_chosen).exp() && (rejected - ref_rejected) => \
+(rejected - ref_rejected).exp() | {NO_RATIO}
+(chosen - ref_chosen) => (chosen.exp() - ref_chosen.exp()) && (rejected - \
+ref_rejected) => (rejected.exp() - ref_rejected.exp()) | {NO_RATIO}
+(chosen - ref_chosen) => (chosen / ref_chosen) && (rejected - ref_rejected) => \
+(rejected / ref_rejected) | You divide logarithms. The logarithm of a ratio is the \
+difference of the two logs.
+(chosen - ref_chosen) => (chosen + ref_chosen) && (rejected - ref_rejected) => \
+(rejected + ref_rejected) | The references have the wrong sign, or are exchanged. From \
+each response its own log-probability under the reference is taken away.
+return -torch.nn.functional.logsigmoid(reward_chosen).mean() | The rejected response is \
+missing. The person said which of two is better: take the difference of both rewards.
+reward_chosen = beta * => reward_chosen = | beta weights one of the two rewards alone. \
+It belongs to both.
+reward_rejected = beta * => reward_rejected = | beta weights one of the two rewards \
+alone. It belongs to both.
+reward_chosen - reward_rejected => beta * (chosen - ref_chosen - rejected - \
+ref_rejected) | A bracket is missing: of the rejected response, too, the reference is \
+taken away, so its log-probability comes back with a plus.
+beta * (chosen - ref_chosen) => chosen - ref_chosen && beta * (rejected - \
+ref_rejected) => rejected - ref_rejected | beta is missing: the reward is beta times \
+the log-ratio.
+-torch => -beta * torch && beta * (chosen - ref_chosen) => chosen - ref_chosen && \
+beta * (rejected - ref_rejected) => rejected - ref_rejected | beta stands outside the \
+sigmoid. It belongs to the reward, inside.
+beta * (chosen - ref_chosen) => (chosen - ref_chosen) / beta && beta * (rejected - \
+ref_rejected) => (rejected - ref_rejected) / beta | You divide by beta: the reward is \
+beta times the log-ratio.
+beta * (chosen - ref_chosen) => beta * chosen - ref_chosen && beta * (rejected - \
+ref_rejected) => beta * rejected - ref_rejected | beta weights the policy alone. It \
+weights the whole log-ratio.
+nn.functional.logsigmoid => sigmoid | {NO_LOG}
+return (1 - (reward_chosen - reward_rejected).sigmoid()).mean() | {NO_LOG}
+return -(reward_chosen - reward_rejected).mean() | This is the mean difference, which \
+can grow for ever. The probability of the choice is its sigmoid; the loss is minus the \
+logarithm of that.
+return -(torch.nn.functional.logsigmoid(reward_chosen) + \
+torch.nn.functional.logsigmoid(-reward_rejected)).mean() | {SEPARATE}
+return (1 - (reward_chosen - reward_rejected)).relu().mean() | {HINGE}
+return (reward_chosen - reward_rejected).square().mean() | {SQUARED}
+return -torch.nn.functional.logsigmoid((reward_chosen - reward_rejected).mean()) | You \
+average the differences before the loss: a pair that is very right hides one that is \
+wrong. Each pair has a loss of its own, and the mean comes last.
+reward_rejected).mean() => reward_rejected).sum() | You sum over the pairs. Take the \
+mean, or the learning rate would depend on how many pairs there are.
+"""
+
+
+@exercise("17.3", gradient="log_probs teacher_log_probs")
 def distillation_deltas(log_probs, teacher_log_probs, mask):
     """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
     deltas = (teacher_log_probs - log_probs).detach()
