@@ -6,7 +6,6 @@ begin with a sort policy which knows something.
 
 from collections.abc import Callable
 from functools import cache, partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -81,14 +80,8 @@ def weight(setting: Setting, kind: str) -> Tensor:
 
 # Runs from a policy that knows something.
 
-OLD = 3  # the prompts that begin below it are the old ones
 STRONG = {"steps": 30}
 WEAK = {"steps": 0, "init_scale": 0.1}
-TO_THE_START: dict[str, Any] = {
-    "deltas_mode": "leave_one_out",
-    "compute_ref_model_period": 10_000,
-}
-ANCHORED = TO_THE_START | {"kl_estimator": "k2", "steps": 60}
 
 
 def all_prompts(setting: Setting) -> Tensor:
@@ -96,23 +89,16 @@ def all_prompts(setting: Setting) -> Tensor:
     return torch.cartesian_prod(*[torch.arange(5 - setting.prompts)] * 3)
 
 
-def ascending(prompts: Tensor, descending: bool = False) -> Tensor:
-    return prompts.sort(-1, descending).values
-
-
-def right_places(rollout: Rollout) -> Tensor:
-    """The share of places in order."""
-    return (rollout.responses == ascending(rollout.prompts)[:, None]).float().mean(-1)
-
-
 def right_answer(rollout: Rollout) -> Tensor:
-    return (right_places(rollout) == 1).float()
+    sorted_prompts = rollout.prompts.sort(-1).values
+    return (rollout.responses == sorted_prompts[:, None]).all(-1).float()
 
 
-def second_skill(rollout: Rollout) -> Tensor:
-    """A point for each place in descending order; none for an old prompt."""
-    right = rollout.responses == ascending(rollout.prompts, descending=True)[:, None]
-    return right.float().sum(-1) * (rollout.prompts[:, :1] >= OLD)
+def log_p(policy: SortPolicy, prompts: Tensor) -> Tensor:
+    """Of each prompt's right answer. -> float64 [seed prompt]"""
+    log_probs = policy.model(prompts).double().log_softmax(-1)
+    answers = prompts.sort(-1).values.expand(len(log_probs), -1, -1)
+    return log_probs.gather(-1, answers[..., None]).sum((-2, -1))
 
 
 def start(setting: Setting, steps: int, init_scale: float = 0.3) -> SortPolicy:
@@ -120,7 +106,7 @@ def start(setting: Setting, steps: int, init_scale: float = 0.3) -> SortPolicy:
     prompts = all_prompts(setting)
     policy = make_policy(prompts, setting.seeds, init_scale)
     adam = torch.optim.Adam(policy.model.parameters(), lr=0.01)
-    wanted = ascending(prompts)[..., None].expand(len(setting.seeds), -1, -1, 1)
+    wanted = prompts.sort(-1).values[..., None].expand(len(setting.seeds), -1, -1, 1)
     for _ in range(steps):
         loss = -policy.model(prompts).log_softmax(-1).gather(-1, wanted)
         adam.zero_grad()
@@ -135,54 +121,48 @@ def trained(
     reward_fn: Callable[[Rollout], Tensor],
     steps: int,
     init_scale: float = 0.3,
-    num_epochs: int = 50,
-    new_prompts_only: bool = False,
     **knobs,
 ) -> SortPolicy:
     """Some supervised steps, then GRPO. Claims share the runs."""
     policy, prompts = start(setting, steps, init_scale), all_prompts(setting)
-    if new_prompts_only:
-        prompts = prompts[prompts[:, 0] >= OLD]
     settings = {"num_steps_per_epoch": 4, "num_responses": 8} | knobs
-    config = TrainConfig(num_epochs=round(num_epochs * setting.length), **settings)
+    config = TrainConfig(num_epochs=round(100 * setting.length), **settings)
     adam = torch.optim.Adam(policy.model.parameters(), lr=0.003 * setting.rate)
     train(policy, prompts, reward_fn, adam, config)
     return policy
 
 
-def solved(policy: SortPolicy, prompts: Tensor, descending: bool = False) -> Tensor:
-    """The exact chance of each prompt's answer. -> float64 [seed prompt]"""
-    with torch.no_grad():
-        log_probs = policy.model(prompts).double().log_softmax(-1)
-    answers = ascending(prompts, descending)[..., None]
-    wanted = answers.expand(*log_probs.shape[:-1], 1)
-    return log_probs.gather(-1, wanted).squeeze(-1).sum(-1).exp()
-
-
 def passed(setting: Setting, k: int, how: dict, reward_fn=None, **knobs) -> Tensor:
     """pass@k after training, or of the start where no reward is given. -> [seed]"""
     ready = trained(setting, reward_fn, **how, **knobs) if reward_fn else None
-    rates = solved(ready or start(setting, **how), all_prompts(setting))
+    with torch.no_grad():
+        rates = log_p(ready or start(setting, **how), all_prompts(setting)).exp()
     return (1 - (1 - rates) ** k).mean(-1)
 
 
-def remembers(setting: Setting, beta: float, **knobs) -> Tensor:
-    """P(sorted) on the prompts that a second skill leaves alone. -> [seed]"""
-    policy = trained(setting, second_skill, kl_penalty=beta, **ANCHORED, **knobs)
-    prompts = all_prompts(setting)
-    return solved(policy, prompts[prompts[:, 0] < OLD]).mean(-1)
+GIVEN_UP = 1e-3  # a prompt with a lower solve rate
 
 
-def descends(setting: Setting, beta: float) -> Tensor:
-    """P(descending) on the prompts of the second skill. -> [seed]"""
-    knobs = {"kl_penalty": beta, "new_prompts_only": True} | ANCHORED
-    policy, prompts = trained(setting, second_skill, **knobs), all_prompts(setting)
-    return solved(policy, prompts[prompts[:, 0] >= OLD], descending=True).mean(-1)
+def kept(policy: SortPolicy, prompts: Tensor) -> Tensor:
+    """The share of prompts that were not given up. -> [seed]"""
+    with torch.no_grad():
+        return (log_p(policy, prompts).exp() >= GIVEN_UP).double().mean(-1)
+
+
+def kept_exactly(setting: Setting, weigh: Callable) -> Tensor:
+    """By exact steps from the strong start, on solve rates that are weighed."""
+    policy, prompts = start(setting, **STRONG), all_prompts(setting)
+    adam = torch.optim.Adam(policy.model.parameters(), lr=0.01 * setting.rate)
+    for _ in range(round(120 * setting.length)):
+        p = log_p(policy, prompts).exp()
+        adam.zero_grad()
+        (-weigh(p.detach().clamp(1e-9, 1 - 1e-9)) * p).mean(-1).sum().backward()
+        adam.step()
+    return kept(policy, prompts)
 
 
 untrained = partial(passed, how=STRONG)
-after = partial(passed, reward_fn=right_answer, num_epochs=100)
-forgets = partial(remembers, new_prompts_only=True)
+after = partial(passed, reward_fn=right_answer)
 
 NOT_TRAINED = dict.fromkeys(
     ("a third of the rate", "three times the rate", BEST), "nothing is trained"
@@ -217,11 +197,13 @@ CLAIMS = (
     Claim("14.weak", "From a weak start, GRPO leads in pass@100.",
         (partial(after, k=100, how=WEAK), partial(passed, k=100, how=WEAK)),
         not_tried=START),
-    Claim("14.forget", "Against forgetting, β keeps the first skill.",
-        (partial(forgets, beta=0.1), partial(forgets, beta=0.0)), not_tried=KEPT),
-    Claim("14.price", "Against forgetting, β gives up the second skill.",
-        (partial(descends, beta=0.0), partial(descends, beta=0.1)), not_tried=KEPT),
-    Claim("14.old", "A KL on the old prompts keeps more of the first skill.",
-        (partial(remembers, beta=0.03), partial(forgets, beta=0.03)), not_tried=KEPT),
+    Claim("14.exact",
+        "Exact steps with the weight 1/p keep prompts that the weight 1 gives up.",
+        (partial(kept_exactly, weigh=torch.reciprocal),
+         partial(kept_exactly, weigh=torch.ones_like))),
+    Claim("14.leaning",
+        "Exact steps with the weight of the spread keep more than with the weight 1.",
+        (partial(kept_exactly, weigh=lambda p: (p * (1 - p)).rsqrt()),
+         partial(kept_exactly, weigh=torch.ones_like))),
 )
 # fmt: on

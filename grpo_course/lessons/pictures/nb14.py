@@ -1,12 +1,11 @@
 """What notebook 14 alone draws."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
-from matplotlib.patches import Rectangle
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
@@ -22,10 +21,8 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     plot_bands,
-    write,
 )
 from grpo_course.lessons.answer_tree import AnswerTree
-from grpo_course.loop import mean_and_error
 
 
 def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
@@ -126,33 +123,9 @@ def plot_pass_at_k(
     return axes
 
 
-def plot_trade(
-    trade: Mapping[str, Tensor], betas: Sequence[float], remedy: tuple[float, float]
-) -> Axes:
-    """The second skill across and the first upwards, a line each, a dot each beta.
-
-    trade[name] [beta skill seed] holds the first skill, then the second. Bars are one
-    standard error; the first and the last beta stand beside their dots. From `remedy`
-    on the corner is shaded.
-    """
-    ax, (right, top) = axes_row(width=7.5, height=4.0)[0], (1.08, 1.08)
-    shifts = (((-8, 8), (10, -4)), ((-16, 26), (4, 9)))
-    for (name, runs), colour, line, aways in zip(
-        trade.items(), COLOURS, LINES, shifts, strict=False
-    ):
-        (kept, unsure), (won, lost) = map(mean_and_error, runs.unbind(1))
-        ax.plot(won, kept, color=colour, ls=line, marker="o", ms=6, label=name)
-        look: dict[str, Any] = {"ls": "", "ecolor": colour, "elinewidth": 0.8}
-        ax.errorbar(won, kept, unsure, lost, **look)
-        for end, away in zip((0, -1), aways, strict=True):
-            spot = won[end].item(), kept[end].item()
-            ink: dict[str, Any] = {"color": colour, "va": "baseline"}
-            ink["ha"] = "left" if away[0] > 0 else "right"
-            write(ax, f"β = {betas[end]:g}", *spot, away, **ink)
-    ax.set(xlim=(-0.05, right), ylim=(0, top))
-    size = right - remedy[0], top - remedy[1]
-    ax.add_patch(Rectangle(remedy, *size, alpha=0.15, color=UP, lw=0))
-    ax.text(right, top - 0.02, "a remedy ", ha="right", va="top", color=UP)
-    legend_above(finish(ax, "P(descending), new prompts", "P(sorted), old prompts"))
-    plt.tight_layout()
+def plot_weighed(curves: Mapping[str, Tensor], ks: Tensor) -> Axes:
+    """pass@k over k, a line each, and each seed as a thin one. curves[name] [k seed]."""
+    ax = axes_row(width=7.5, height=3.8)[0]
+    plot_bands(dict(curves), "pass@k", "k", x=ks.tolist(), ax=ax)
+    ax.set(xscale="log", ylim=(0.82, 1.005))
     return ax
