@@ -10,7 +10,6 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.plots import (
-    COLOURS,
     FAINT,
     LINED,
     PI,
@@ -20,7 +19,6 @@ from grpo_course.classroom.plots import (
     draw_arrow,
     draw_fan,
     draw_group,
-    draw_policy,
     finish,
     plot_bands,
 )
@@ -130,30 +128,3 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
     title = f"the deltas add up to {deltas.sum():g}; norm of the gradient {gradient.norm():.3f}"
     finish(ax, "token", "", title).grid(visible=False)
     return ax
-
-
-def draw_walk(probs: Tensor, answer: Sequence[int], line: Tensor, s: float) -> None:
-    """One picture of a slider: the policy after a step s down the loss, and its curves.
-
-    probs [pos vocab]; line [4 place] holds steps, and at each the loss, the loss with
-    the clip, and the probability of the answer, whose start is dotted. s is a step of
-    line.
-    """
-    figure = plt.figure(figsize=(9.0, 3.6), layout="constrained")
-    grid = figure.add_gridspec(2, 2)
-    title = f"the policy after s = {s:g}"
-    draw_policy(figure.add_subplot(grid[:, 0]), probs, answer, title)
-    upper, lower = (figure.add_subplot(grid[row, 1]) for row in range(2))
-    place = (line[0] - s).abs().argmin()
-    curves = (
-        (upper, line[1], PI, "-", "no clip"),
-        (upper, line[2], COLOURS[1], "--", "clip"),
-        (lower, line[3], PI, "-", ""),
-    )
-    for ax, curve, colour, style, label in curves:
-        ax.plot(line[0], curve, color=colour, ls=style, label=label)
-        ax.plot(s, curve[place], "o", ms=8, color=colour, mec="white")
-    lower.axhline(line[3, 0].item(), color="black", ls=":")
-    finish(upper, "", "loss").set_xticklabels([])
-    upper.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, borderpad=0)
-    finish(lower, "step s along minus the gradient", "P(sorted)")
