@@ -18,6 +18,7 @@ from claims.runner import (
     Setting,
     sort_after,
 )
+from grpo_course.lessons.reward_tables import reward_from_table
 from grpo_course.sort import (
     all_responses,
     all_rewards,
@@ -70,17 +71,10 @@ def lowered(prompt: Tensor, others: bool) -> Tensor:
 
 def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
     """P(sorted) of policies paid by a table, which each prompt has. -> [seed]"""
-    tokens = all_responses(5, 3).tolist()
-    paid = {
-        (*prompt.tolist(), *response): reward
-        for prompt in PROMPT_SETS[setting.prompts]
-        for response, reward in zip(tokens, table(prompt).tolist(), strict=True)
-    }
-
-    def reward(prompt: list[int], response: list[int]) -> float:
-        return paid[(*prompt, *response)]
-
-    return sort_after(setting, **SGD | {"reward_fn": reward})
+    prompts = PROMPT_SETS[setting.prompts]
+    rewards = torch.stack([table(prompt) for prompt in prompts])  # [batch all]
+    fn = reward_from_table(prompts, rewards)
+    return sort_after(setting, **SGD | {"reward_fn": fn})
 
 
 def after_lowering(setting: Setting, others: bool = False) -> Tensor:

@@ -22,6 +22,7 @@ MOST_BYTES = 1_500_000
 # is tried in 07, 09, 13, 14, 16 and 17 is an investigation.
 NOTHING_TO_CHANGE = (
     "00",
+    "01",
     "02",
     "03",
     "07",

@@ -21,6 +21,9 @@ from grpo_course.classroom.plots import (
     axes_row,
     divide_bars,
     draw_arrow,
+    finish,
+    legend_above,
+    legend_below,
     write,
 )
 from grpo_course.text.responses import TAGS
@@ -32,6 +35,8 @@ PIECES = KINDS | {
     "system": ("#cfe6f5", ""),
     "tag": ("#F0E442", ""),
 }
+UP_LOOK: dict[str, Any] = {"fc": UP, "ec": UP}
+DOWN_LOOK: dict[str, Any] = {"fc": GROUND, "ec": DOWN, "hatch": "///"}
 
 
 def kinds_of(
@@ -60,15 +65,15 @@ def kinds_of(
 
 def plot_row(
     row: Tensor,
-    scored: Tensor,
+    masks: Mapping[str, Tensor],
     tokenizer: PreTrainedTokenizerBase,
     prompt: str,
     texts: Mapping[str, str],
 ) -> Axes:
-    """The tokens of a row, wrapped, each in the colour of its kind. [pos] both
+    """The tokens of a row, wrapped, each in the colour of its kind. [pos] each
 
-    A bar stands below those that are scored. An arrow leads from the last token of the
-    prompt, which scores the first of the response, to that one.
+    A bar for each mask stands below the tokens that it scores. An arrow leads from the
+    last token of the prompt, which scores the first of the response, to that one.
     """
     width = 84  # characters of a line
     (ax,), x, y, middles = axes_row(), 0.0, 0.1, []
@@ -80,18 +85,26 @@ def plot_row(
         ground: dict[str, Any] = {"fc": fill, "hatch": hatch, "ec": FAINT, "lw": 0.8}
         ax.add_patch(Rectangle((x, y + 0.06), width, 0.7, **ground))
 
-    for word, kind, counts in zip(words, kinds, scored.tolist(), strict=True):
+    bars = dict(zip(masks, ((PI, ""), (GROUND, "////")), strict=False))
+
+    def bar(x: float, y: float, width: float, name: str) -> None:
+        fill, hatch = bars[name]
+        look: dict[str, Any] = {"fc": fill, "hatch": hatch, "ec": DOWN if hatch else PI}
+        ax.add_patch(Rectangle((x, y), width, 0.13, lw=0.8, **look))
+
+    for place, (word, kind) in enumerate(zip(words, kinds, strict=True)):
         wide = len(word) + 1.0
         if x + wide > width:
-            x, y = 0.0, y + 1
+            x, y = 0.0, y + 1.1
         box(x, y, wide - 0.15, kind)
         look: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": 11}
         if kind == "padding":
             look |= {"color": FAINT, "bbox": {"fc": GROUND, "lw": 0, "pad": 1}}
         seen = "␣" if word == " " else word.replace("\n", "↵")
         write(ax, seen, x + wide / 2, y + 0.4, parse_math=False, **look)
-        if counts:
-            ax.add_patch(Rectangle((x, y + 0.8), wide, 0.13, color=PI, lw=0))
+        for name, mask in masks.items():
+            if mask[place]:
+                bar(x, y + 0.8, wide, name)
         middles.append((x + wide / 2, y + 0.12))
         x += wide
     start, end = middles[prompt_width - 1 : prompt_width + 1]
@@ -102,31 +115,68 @@ def plot_row(
         box(x, y, 2.2, kind)
         ax.text(x + 2.9, y + 0.4, kind, va="center")
         x += 0.85 * len(kind) + 5.5
-    ax.add_patch(Rectangle((x, y + 0.35), 2.2, 0.13, color=PI, lw=0))
-    ax.text(x + 2.9, y + 0.4, "scored", va="center")
+    x, y = 0.0, y + 1
+    for name in masks:
+        bar(x, y + 0.35, 2.2, name)
+        ax.text(x + 2.9, y + 0.4, name, va="center")
+        x += len(name) + 5.5
     plt.gcf().set_size_inches(0.098 * (width + 1), 0.33 * (y + 1))
     ax.set(xlim=(-1, width), ylim=(y + 1, 0), position=(0, 0, 1, 1))
     ax.axis("off")
-    text = f"A row of tokens, of which {scored.sum()} are scored: {''.join(words)}"
+    told = ", ".join(f"{name} {mask.sum()}" for name, mask in masks.items())
+    text = f"A row of tokens, and how many each mask scores ({told}): {''.join(words)}"
     describe(ax.figure, text.replace("\n", " "))
     return ax
 
 
+def hide_thin(ax: Axes) -> None:
+    """Hide bars of next to no size, of which only the edge would be seen."""
+    for bar in ax.patches:
+        bar.set_visible(min(bar.get_bbox().size) > 0.02)
+
+
 def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
-    """How many texts each reward pays, by whether they give the right answer. [... each]"""
+    """How many texts each reward pays and misses, by their right answers. [... each]"""
     table = torch.stack([*paid.values()]).flatten(1)
     good = table @ right.flatten()
-    bad = table.sum(dim=1) - good
-    looks = [{"color": UP}, {"fc": GROUND, "ec": DOWN, "hatch": "///"}]
-    (ax,) = axes_row(width=8.0, height=2.6)
-    divide_bars(ax, {"right answer": good, "none, or wrong": bad}, [*paid], looks)
-    told, blank = [], {"fc": GROUND, "lw": 0, "pad": 1}
-    for row, (name, yes, no) in enumerate(zip(paid, good, bad, strict=True)):
-        write(ax, f"{yes:.0f} + {no:.0f}", yes + no, row, (6, 0), ha="left", bbox=blank)
-        told.append(f"{name}: {yes:.0f} right and {no:.0f} others")
-    ax.axvline(right.sum().item(), color="black", ls=":")
-    ax.set(xlabel="texts paid; dotted: all that give the right answer")
-    ax.set_xlim(right=1.12 * table.sum(dim=1).max().item())
-    ax.legend(loc="upper right")
-    describe(ax.figure, f"Texts paid, of {right.sum():.0f} right: {'; '.join(told)}.")
+    bad, missed = table.sum(dim=1) - good, right.sum() - good
+    parts = {"right, and paid": good, "right, not paid": missed, "paid, not right": bad}
+    looks = [UP_LOOK, {"fc": GROUND, "ec": UP}, DOWN_LOOK]
+    (ax,) = axes_row(width=8.0, height=2.8)
+    divide_bars(ax, parts, [*paid], [look | {"lw": 1.5} for look in looks])
+    told, counts = [], torch.stack([*parts.values()], dim=1).long().tolist()
+    for row, (name, (yes, no, more)) in enumerate(zip(paid, counts, strict=True)):
+        write(ax, str(yes), yes / 2, row, color="white", weight="bold")
+        write(ax, str(no or ""), yes + no / 2, row)
+        write(ax, str(more), yes + no + more, row, (6, 0), ha="left")
+        told.append(f"{name} {yes} right and {more} others, not {no} right ones")
+    ax.set(
+        xlabel=f"texts, of {right.numel()}",
+        xlim=(0, 1.1 * (right.sum() + bad.max()).item()),
+    )
+    legend_above(ax)
+    hide_thin(ax)
+    describe(ax.figure, f"Texts paid: {'; '.join(told)}.")
     return ax
+
+
+def plot_strays(deltas: Mapping[str, Tensor], right: Tensor) -> list[Axes]:
+    """The positive deltas of each group, by right and other texts. [problem trial] each"""
+    axes = axes_row(len(deltas), 9.0, 3.3)
+    told = []
+    for ax, (name, given) in zip(axes, deltas.items(), strict=True):
+        push = given.clamp(min=0)
+        good, bad = (push * right).sum(dim=1), (push * (1 - right)).sum(dim=1)
+        groups = range(len(push))
+        ax.bar(groups, good, 0.8, label="right answer", **UP_LOOK)
+        ax.bar(groups, bad, 0.8, good, label="no right answer", **DOWN_LOOK)
+        share = bad.sum() / push.sum()
+        told.append(f"{name}: {share:.2f}")
+        finish(ax, "group", "push", f"{name}:\n{share:.0%} without the right answer")
+        ax.set_ylim(0, 4)
+    legend_below(axes)
+    for ax in axes:
+        hide_thin(ax)
+    text = "The push of each group; share at texts without the right answer"
+    describe(axes[0].figure, f"{text}: {', '.join(told)}.")
+    return axes
