@@ -6,7 +6,9 @@ import torch
 from grpo_course.lessons.exercises.nb16 import turn_deltas
 from grpo_course.lessons.look_ups import (
     BOXES,
+    ToolPolicy,
     all_prompts,
+    ask_for_box,
     converse,
     copying,
     final_reward,
@@ -14,6 +16,7 @@ from grpo_course.lessons.look_ups import (
     pushes,
     read_before,
     right_answers,
+    same_place,
     score,
     success,
     train_chain,
@@ -120,6 +123,30 @@ def test_training_spends_its_budget_on_the_problems_of_its_plan():
     one, two = ((2, 5, 4, turns) for turns in (2, 3))
     assert seen == [one] * (3000 // 40) + [two] * (3000 // 60)
     assert logits.shape == (2, 3, 4, 4) and (success(logits) > 0.9).all()
+
+
+def test_the_same_place_is_that_of_those_who_have_read_the_same():
+    prompt = torch.tensor([[2, 0, 3, 1, 0]])  # from box 0 to 2
+    written = torch.tensor([[[0, 2], [0, 1], [1, 2], [3, 2]]])
+    given = same_place(prompt, written)  # all begin at 0; then they read 2, 2, 0 and 1
+    reward = torch.tensor([1, 0, 1, 1.0])
+    assert torch.equal(given[0, :, 0], 2 * reward - 0.75)
+    assert torch.equal(given[0, :, 1], 2 * reward - torch.tensor([0.5, 0.5, 1, 1]))
+
+
+def test_the_tool_says_what_lies_in_the_box():
+    def who(lengths, width):
+        assert lengths.shape == (2, 16, 4, width) and (lengths == 1).all()
+        return (torch.arange(width) != 1).expand(lengths.shape)
+
+    prompts = ask_for_box(0)
+    policy = ToolPolicy(who, seeds=range(2))
+    rollout = policy.sample(prompts, 4)
+    box, number, _ = rollout.responses.unbind(dim=-1)
+    lies = prompts[torch.arange(16)[:, None], box.clamp(max=5)]
+    assert torch.equal(number, lies) and rollout.mask.shape == rollout.responses.shape
+    log_probs = policy.log_probs(rollout)
+    assert log_probs.shape == rollout.responses.shape and (log_probs < 0).all()
 
 
 def test_a_world_that_cannot_be_is_refused():

@@ -1,6 +1,11 @@
-"""Notebook 16's world: a chain of look-ups, so small that all conversations are listed.
+"""Notebook 16's world: boxes that hold numbers, and a tool that looks into them.
 
-Four boxes hold the numbers 0 to 3, each once. The prompt names a box. The policy writes
+First one call, for a small language model. The prompt names one of six boxes, the
+policy writes the number of a box, the tool writes what lies in it, and the policy
+writes its answer.
+
+Then a chain of calls, so small that all conversations are listed. Four boxes hold the
+numbers 0 to 3, each once. The prompt names a box. The policy writes
 a number, the tool says what lies in the box of that number, and after some calls the
 policy writes its answer. Right is the number at the end of the chain that begins with
 the prompt's box. So the policy does best if it always copies what it has just read.
@@ -19,9 +24,69 @@ import torch
 from torch import Generator, Tensor
 
 from grpo_course.checks import require_at_least, require_inside
+from grpo_course.loop import Rollout
 from grpo_course.sampling import draw
+from grpo_course.sequences import ASK, TinyLM, prompt_state, response_logits
 
 BOXES = 4
+
+
+# One call
+
+
+def ask_for_box(number: int) -> Tensor:
+    """16 prompts: what lies in six boxes, the box that is asked for, ASK. -> int [16 8]
+
+    The policy reads the last two alone.
+    """
+    generator = torch.Generator().manual_seed(number)
+    drawn = torch.randint(0, 6, (16, 7), generator=generator)
+    return torch.cat([drawn, torch.full((16, 1), ASK)], dim=-1)
+
+
+def right_answer(rollout: Rollout) -> Tensor:
+    """1 where the last token is what lies in the box. -> float [... batch trial]"""
+    wanted = rollout.prompts[:, :6].gather(-1, rollout.prompts[:, 6:7])
+    return (rollout.responses[..., -1] == wanted).float()
+
+
+class ToolPolicy:
+    """Writes a box; a tool says the number; writes an answer.
+
+    `who` makes the mask, bool [... pos], of the lengths of the turns and the width.
+    """
+
+    def __init__(
+        self, who: Callable[[Tensor, int], Tensor], seeds: Sequence[int] = range(8)
+    ):
+        self.model, self.who = TinyLM(ASK + 1, seeds=seeds), who
+        self.generators = [torch.Generator().manual_seed(1000 + s) for s in seeds]
+
+    def write(self, state: Tensor) -> Tensor:
+        """One token of the policy's own. [seed row dim] -> int [seed row 1]"""
+        log_policy = self.model.head(state).log_softmax(dim=-1)
+        return draw(log_policy, self.generators)[..., None]
+
+    @torch.no_grad()
+    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
+        hidden, question = prompts[:, :6], prompts[:, 6:]
+        state = prompt_state(self.model, question).repeat_interleave(num_responses, 1)
+        box = self.write(state)  # the policy's turn
+        boxes = hidden.repeat_interleave(num_responses, 0).expand(len(box), -1, -1)
+        number = boxes.gather(-1, box.clamp(max=5))  # the tool's turn
+        text = torch.cat([box, number], dim=-1)
+        answer = self.write(self.model.read(text, state)[..., -1, :])
+        text = torch.cat([text, answer], dim=-1)  # [seed row pos]
+        responses = text.unflatten(1, (-1, num_responses))  # [seed batch trial pos]
+        lengths = torch.ones_like(responses)  # of the turns: policy, tool, policy
+        return Rollout(prompts, responses, self.who(lengths, responses.shape[-1]))
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        logits = response_logits(self.model, rollout.prompts[:, 6:], rollout.responses)
+        return logits.log_softmax(-1).gather(-1, rollout.responses[..., None])[..., 0]
+
+
+# A chain of calls
 
 
 def all_prompts() -> Tensor:
@@ -73,6 +138,18 @@ def turn_rewards(prompts: Tensor, written: Tensor) -> Tensor:
     return right / written.shape[-1]
 
 
+def same_place(prompts: Tensor, written: Tensor) -> Tensor:
+    """The answer's reward to each turn, and GiGPO's comparison added. -> [... turn]
+
+    It compares, at each turn, those of a group that have read the same number there.
+    """
+    reward = final_reward(prompts, written)[..., None].expand(written.shape)
+    read = read_before(prompts, written)  # [... trial turn]
+    same = (read[..., :, None, :] == read[..., None, :, :]).float()
+    mean = (same * reward[..., None, :, :]).sum(dim=-2) / same.sum(dim=-2)
+    return reward + (reward - mean)
+
+
 def copying(
     calls: int, share: float = 0.4, seeds: Sequence[int] | None = None
 ) -> Tensor:
@@ -120,7 +197,7 @@ def converse(
 def train_chain(
     credit: Callable[[Tensor, Tensor], Tensor],
     plan: Sequence[int] = (3,),
-    rate: float = 0.1,
+    rate: float = 0.3,
     group: int = 8,
     prompts: int = 16,
     copies: float = 0.4,
@@ -129,7 +206,8 @@ def train_chain(
 ) -> Tensor:
     """The logits of trained policies, [seed turn read write].
 
-    `credit` turns prompts and what was written into deltas [seed batch trial turn].
+    `credit` says, of prompts and what was written, what each turn is given, [seed batch
+    trial turn]. Its delta is that minus the mean of the group at the same turn.
     `plan` says how many calls the problems have, one after the other. Each seed may
     write so many turns as the budget holds, so that longer conversations cost more.
     """
@@ -143,7 +221,8 @@ def train_chain(
             asked = all_prompts()[torch.randperm(96, generator=order)[:prompts]]
             tables = logits[:, :turns]  # a table for each turn
             written = converse(tables, asked, group, generators)
-            deltas = credit(asked, written)
+            given = credit(asked, written)
+            deltas = given - given.mean(dim=-2, keepdim=True)
             log_probs = score(tables, read_before(asked, written), written)
             loss = -(deltas * log_probs).mean(dim=(1, 2, 3)).sum()
             optimizer.zero_grad()
