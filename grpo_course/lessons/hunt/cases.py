@@ -32,6 +32,7 @@ from grpo_course.lessons.hunt.defects import (
 )
 from grpo_course.lessons.hunt.probes import (
     FIRES,
+    PROPERTIES,
     SILENT,
     VARIANTS,
     alarms_of,
@@ -90,12 +91,15 @@ ANSWERS: dict[str, Answer] = {}
 RECORDS: dict[str, Record] = {}
 
 
-def open_case(name: str | int | Callable, *others: int, seed: int = 0) -> "Case":
+def open_case(
+    name: str | int | Callable, *others: int, seed: int | None = None
+) -> "Case":
     """Open a case by the letter of a guided one, or by number; print what is known.
 
     With a second number the trainer has both defects. In place of a number may stand
     somebody's function that puts a bug into the text of the script. `seed` is that of
-    its run. Raises ValueError for a letter or a number that there is not.
+    its run; each guided case has its own. Raises ValueError for a letter or a number
+    that there is not.
     """
     settings: dict[str, float] = {}
     says = "At least two things are wrong here. This is all that I have."
@@ -118,6 +122,8 @@ def open_case(name: str | int | Callable, *others: int, seed: int = 0) -> "Case"
         title = f"Case {' and '.join(map(str, (name, *others)))}"
         answer = Answer(source_with(*numbers), HEALTHY, [*numbers], len(numbers))
     RECORDS.pop(title, None)
+    if seed is None:
+        seed = OTHER_SEEDS + [*GUIDED, name].index(name)
     return Case(title, says, settings, answer, seed).present()
 
 
@@ -447,12 +453,12 @@ def show_printed(printed: str) -> None:
 
 
 def show_debriefing(defect: Defect) -> None:
-    """Print cause, probe and thread, and how one would have come to look there."""
+    """Print cause, property and thread, and how one would have come to look there."""
     for name, words in (
         ("first look", defect.first_look),
         ("cause", f"{defect.cause}. {defect.why}"),
-        ("probe", f"{defect.probes[0]}; look into {' and '.join(defect.stages)}"),
-        ("sleeps", defect.sleeps),
+        ("property", PROPERTIES[defect.probes[0]].says),
+        ("depends on", defect.sleeps),
         ("seen in", defect.thread),
     ):
         if words:

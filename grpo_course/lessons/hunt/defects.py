@@ -24,8 +24,9 @@ class Cost(NamedTuple):
 
     @property
     def is_seen(self) -> bool:
-        """Whether the seeds tell it from nothing: two standard errors."""
-        return abs(self.mean) > 2 * self.error
+        """Whether the seeds tell it from nothing: three standard errors, which chance
+        alone exceeds for fewer than one of all defects."""
+        return abs(self.mean) > 3 * self.error
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ± {self.error:.3f}"

@@ -12,15 +12,11 @@ from matplotlib.patches import Patch
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    GROUND,
     axes_grid,
     axes_row,
-    canvas,
-    cell,
     draw_arrow,
     draw_box,
     finish,
-    name_row,
 )
 from grpo_course.lessons.pictures.shared import draw_costs
 
@@ -139,50 +135,23 @@ def draw_flow() -> Axes:
     return ax
 
 
-# Guided cases, beside the repaired trainer.
-
-
-def plot_kept(
-    batches: Mapping[str, Any], tokenizer: Any, length: int, rows: tuple = (0, 20, 40)
-) -> Axes:
-    """Three responses of each rollout as tokens: what is kept is coloured."""
-    ax, wrong = canvas(length, 2.3 * len(rows), names=3.4), []
-    for line, (name, batch) in enumerate(batches.items()):
-        for place, row in enumerate(rows):
-            y = 2.3 * place + line
-            name_row(ax, y, name)
-            tokens, kept = batch.tokens[row, -length:], batch.mask[row, -length:]
-            for x, token in enumerate(tokens):
-                colour = ILL if token == tokenizer.pad else COLOURS[5]
-                text = tokenizer.decode(token[None], skip_special_tokens=False)
-                text = text.strip("<> ") or "␣"
-                cell(ax, x, y, text, colour=colour if kept[x] else GROUND)
-        is_padding = batch.tokens[:, 1:] == tokenizer.pad
-        wrong.append(f"{name} {(batch.mask & is_padding)[[*rows]].sum()}")
-    shades = {"counts": COLOURS[5], "counts, though padding": ILL, "left out": GROUND}
-    patches = [Patch(fc=shade, ec="grey", label=name) for name, shade in shades.items()]
-    ax.legend(handles=patches, loc="upper right", bbox_to_anchor=(1, 0), ncols=3)
-    words = "Responses as cells, kept ones coloured; padding that is kept"
-    describe(ax.figure, f"{words}: {', '.join(wrong)}.")
-    return ax
-
-
 # What probes say, what defects cost.
 
 
-def plot_matrix(rows: Mapping[str, Any]) -> Axes:
+def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -> Axes:
     """A row for each probe, of what it said: a filled cell is a trainer in which it fires.
 
     All healthy trainers stand left of the line, with the number of false alarms in their
-    cell, the broken ones on its right, by their numbers.
+    cell; the broken ones on its right, in the order given by their numbers. The first
+    `num_lower` of them lower the reward.
     """
     first, level = next(iter(rows.values())), {"silent": 0, "fires": 1}
     table = []
     for row in rows.values():
         worst = max(level.get(each, 2) for each in row.healthy.values())
-        said = [level.get(each, 2) for each in row.broken.values()]
+        said = [level.get(row.broken[number], 2) for number in order]
         table.append([worst, *said])
-    size = 3.0 + 0.22 * len(first.broken), 1.25 + 0.24 * len(rows)
+    size = 3.0 + 0.22 * len(order), 1.45 + 0.24 * len(rows)
     ax = axes_grid(1, 1, *size)[0][0]
     shades = {"silent": "#E6E6E6", "fires": WELL, "error": ILL}
     look: dict[str, Any] = {
@@ -193,15 +162,22 @@ def plot_matrix(rows: Mapping[str, Any]) -> Axes:
     ax.pcolormesh(table, edgecolors="white", lw=1.2, **look)
     for y, row in enumerate(rows.values()):
         ax.text(0.5, y + 0.5, str(len(row.alarms())), fontsize=10, **MIDDLE)
-    ax.axvline(1, color="black", lw=1.5)
-    names = [f"false alarms in\n{len(first.healthy)} healthy", *map(str, first.broken)]
+    for x in (1, 1 + num_lower):
+        ax.axvline(x, color="black", lw=1.5)
+    num_others = len(order) - num_lower
+    for x, words in (
+        (1 + num_lower / 2, "they lower the reward"),
+        (1 + num_lower + num_others / 2, "they do not"),
+    ):
+        ax.text(x, -0.35, words, fontsize=11, **MIDDLE)
+    names = [f"false alarms in\n{len(first.healthy)} healthy", *map(str, order)]
     ax.set_xticks([x + 0.5 for x in range(len(names))], names, fontsize=10)
     ax.get_xticklabels()[0].set(ha="right")
     ax.set_yticks([y + 0.5 for y in range(len(rows))], list(rows), fontsize=10)
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.invert_yaxis()
-    ax.set_xlabel("broken trainer")
+    ax.set_xlabel("broken trainer, from the largest loss of reward to the largest gain")
     worst = max(map(max, table))
     patches = [
         Patch(color=shade, label=name)
@@ -217,23 +193,21 @@ def plot_matrix(rows: Mapping[str, Any]) -> Axes:
 
 
 def plot_costs(
-    costs: dict[str, tuple[float, float]], seen: Sequence[str] = ()
+    costs: dict[int, tuple[float, float]], seen: Sequence[int]
 ) -> list[Axes]:
     """What each defect costs: on the left all of them, on the right near zero.
 
-    Rows of `seen` are orange, the others then grey.
+    Rows of `seen` are coloured, the others grey.
     """
     left, right = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
     for ax, title in (
-        (left, "bars: two standard errors"),
+        (left, "bars: three standard errors"),
         (right, "the grey strip, magnified"),
     ):
-        draw_costs(ax, costs, "reward with the defect minus without", title, seen)
-    near = (-0.07, 0.025)
+        draw_costs(ax, costs, "reward with the bug minus without", title, seen)
+    near = (-0.1, 0.07)
     left.axvspan(*near, color="grey", alpha=0.2, lw=0)
     right.set(xlim=near, yticklabels=[])
-    numbers = [name.removeprefix("trainer ") for name in costs]
-    left.set_yticks(range(len(costs)), numbers)
     left.set_ylabel("trainer")
     plt.tight_layout()
     return [left, right]

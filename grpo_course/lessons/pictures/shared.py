@@ -68,18 +68,18 @@ def draw_cube(
 
 def draw_costs(
     ax: Axes,
-    costs: dict[str, tuple[float, float]],
+    costs: dict[int, tuple[float, float]],
     xlabel: str,
-    title: str = "",
-    seen: Sequence[str] = (),
+    title: str,
+    seen: Sequence[int],
 ) -> Axes:
-    """Mean and standard error of each difference, one row each, in the order given."""
-    others = LEVEL if seen else COLOURS[0]
-    for row, (cause, (mean, error)) in enumerate(costs.items()):
-        colour = COLOURS[1] if cause in seen else others
-        ax.errorbar(mean, row, xerr=2 * error, color=colour, fmt="o", ms=4, capsize=2)
-    told = "; ".join(f"{cause} {mean:+.3f}" for cause, (mean, _) in costs.items())
-    describe(ax.figure, f"A dot a row, {xlabel}: {told}.")
+    """Mean and three standard errors of each difference, one row each, in the order
+    given; those of `seen` are orange below zero and blue above it."""
+    for row, (number, (mean, error)) in enumerate(costs.items()):
+        colour = COLOURS[mean < 0] if number in seen else LEVEL
+        ax.errorbar(mean, row, xerr=3 * error, color=colour, fmt="o", ms=4, capsize=2)
+    told = "; ".join(f"{number}: {mean:+.3f}" for number, (mean, _) in costs.items())
+    describe(ax.figure, f"A dot for each trainer, {xlabel}: {told}.")
     ax.axvline(0, color="grey", lw=1)
     ax.set_yticks(range(len(costs)), list(costs), fontsize=11)
     ax.invert_yaxis()
