@@ -155,7 +155,8 @@ difference of the two logs.
 (chosen - ref_chosen) => (chosen + ref_chosen) && (rejected - ref_rejected) => \
 (rejected + ref_rejected) | The references have the wrong sign, or are exchanged. From \
 each response its own log-probability under the reference is taken away.
-return -torch.nn.functional.logsigmoid(reward_chosen).mean() | The rejected response is \
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+-torch.nn.functional.logsigmoid(reward_chosen).mean() | The rejected response is \
 missing. The person said which of two is better: take the difference of both rewards.
 reward_chosen = beta * => reward_chosen = | beta weights one of the two rewards alone. \
 It belongs to both.
@@ -177,15 +178,21 @@ beta * (chosen - ref_chosen) => beta * chosen - ref_chosen && beta * (rejected -
 ref_rejected) => beta * rejected - ref_rejected | beta weights the policy alone. It \
 weights the whole log-ratio.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
-return (1 - (reward_chosen - reward_rejected).sigmoid()).mean() | {NO_LOG}
-return -(reward_chosen - reward_rejected).mean() | This is the mean difference, which \
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+(1 - (reward_chosen - reward_rejected).sigmoid()).mean() | {NO_LOG}
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+-(reward_chosen - reward_rejected).mean() | This is the mean difference, which \
 can grow for ever. The probability of the choice is its sigmoid; the loss is minus the \
 logarithm of that.
-return -(torch.nn.functional.logsigmoid(reward_chosen) + \
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+-(torch.nn.functional.logsigmoid(reward_chosen) + \
 torch.nn.functional.logsigmoid(-reward_rejected)).mean() | {SEPARATE}
-return (1 - (reward_chosen - reward_rejected)).relu().mean() | {HINGE}
-return (reward_chosen - reward_rejected).square().mean() | {SQUARED}
-return -torch.nn.functional.logsigmoid((reward_chosen - reward_rejected).mean()) | You \
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+(1 - (reward_chosen - reward_rejected)).relu().mean() | {HINGE}
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+(reward_chosen - reward_rejected).square().mean() | {SQUARED}
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+-torch.nn.functional.logsigmoid((reward_chosen - reward_rejected).mean()) | You \
 average the differences before the loss: a pair that is very right hides one that is \
 wrong. Each pair has a loss of its own, and the mean comes last.
 reward_rejected).mean() => reward_rejected).sum() | You sum over the pairs. Take the \
