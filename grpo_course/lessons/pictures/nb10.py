@@ -162,14 +162,14 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
     ax.pcolormesh(table, edgecolors="white", lw=1.2, **look)
     for y, row in enumerate(rows.values()):
         ax.text(0.5, y + 0.5, str(len(row.alarms())), fontsize=10, **MIDDLE)
-    for x in (1, 1 + num_lower):
-        ax.axvline(x, color="black", lw=1.5)
+    for border in (1, 1 + num_lower):
+        ax.axvline(border, color="black", lw=1.5)
     num_others = len(order) - num_lower
-    for x, words in (
+    for middle, words in (
         (1 + num_lower / 2, "they lower the reward"),
         (1 + num_lower + num_others / 2, "they do not"),
     ):
-        ax.text(x, -0.35, words, fontsize=11, **MIDDLE)
+        ax.text(middle, -0.35, words, fontsize=11, **MIDDLE)
     names = [f"false alarms in\n{len(first.healthy)} healthy", *map(str, order)]
     ax.set_xticks([x + 0.5 for x in range(len(names))], names, fontsize=10)
     ax.get_xticklabels()[0].set(ha="right")

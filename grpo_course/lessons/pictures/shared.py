@@ -81,7 +81,7 @@ def draw_costs(
     told = "; ".join(f"{number}: {mean:+.3f}" for number, (mean, _) in costs.items())
     describe(ax.figure, f"A dot for each trainer, {xlabel}: {told}.")
     ax.axvline(0, color="grey", lw=1)
-    ax.set_yticks(range(len(costs)), list(costs), fontsize=11)
+    ax.set_yticks(range(len(costs)), [*map(str, costs)], fontsize=11)
     ax.invert_yaxis()
     ax.margins(y=0.02)
     return finish(ax, xlabel, "", title)
