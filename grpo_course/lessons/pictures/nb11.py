@@ -132,7 +132,8 @@ def plot_row(
 def hide_thin(ax: Axes) -> None:
     """Hide bars of next to no size, of which only the edge would be seen."""
     for bar in ax.patches:
-        bar.set_visible(min(bar.get_bbox().size) > 0.02)
+        if isinstance(bar, Rectangle):
+            bar.set_visible(min(bar.get_width(), bar.get_height()) > 0.02)
 
 
 def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
