@@ -4,8 +4,8 @@ from weakref import WeakSet
 
 import torch
 
-from grpo_course import compute_loss
 from grpo_course.classroom.check import case, exercise
+from grpo_course.formulas import compute_loss
 from grpo_course.lessons.exercises.shared import mask_of, numbers
 from grpo_course.loop import Rollout
 
@@ -28,7 +28,8 @@ class Table:
 
     def __init__(self, weights):
         self.weights = torch.nn.Parameter(weights)
-        self.asked, self.most, self.held = set(), 0, WeakSet()
+        self.asked, self.most = set(), 0
+        self.held: WeakSet[Held] = WeakSet()
 
     def log_probs(self, rollout):
         groups = rollout.prompts[:, 0]
