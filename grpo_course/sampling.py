@@ -166,7 +166,7 @@ def draw_rows(probs: Tensor, generator: Generator | None) -> Tensor:
     if probs.device.type != "cpu":
         return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
     uniform = torch.empty(probs.shape, dtype=torch.double).uniform_(generator=generator)
-    times = -torch.log1p(-uniform)
+    times = uniform.neg_().log1p_().neg_()  # in place: twice as large as the logits
     return (probs / times.to(probs.dtype)).argmax(dim=-1)
 
 
