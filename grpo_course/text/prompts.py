@@ -183,8 +183,11 @@ def decode_responses(
         last = mask.long().sum(dim=-1, keepdim=True) - 1
         at = torch.arange(tokens.shape[-1], device=tokens.device)
         mask = mask & ~((at == last) & rollout.finished[..., None])
-    pairs = zip(tokens.flatten(0, 1), mask.flatten(0, 1), strict=True)
-    rows = [[t for t in row[kept].tolist() if t not in marks] for row, kept in pairs]
+    pairs = zip(tokens.flatten(0, 1).tolist(), mask.flatten(0, 1).tolist(), strict=True)
+    rows = [
+        [t for t, kept in zip(*pair, strict=True) if kept and t not in marks]
+        for pair in pairs
+    ]
     texts = tokenizer.batch_decode(rows, **AS_WRITTEN)
     texts = [behind(begun, text) for text in texts]
     return [texts[i : i + trial] for i in range(0, len(texts), trial)]
