@@ -16,7 +16,7 @@ import torch
 
 from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
-from grpo_course.lessons.exercises.nb12 import is_lost
+from grpo_course.lessons.exercises.nb12 import found, is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance
 from grpo_course.lessons.pictures.nb18 import balance, plot_balances
 from grpo_course.text import smollm2
@@ -32,6 +32,7 @@ from grpo_course.text.training import (
     presets_of,
     train_policy,
 )
+from tools.rows import sample_slices
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "12_gsm8k_grpo.ipynb"
 END = "## The whole run, five times"  # from there on, nothing asks the model
@@ -124,6 +125,23 @@ def test_the_most_frequent_answer_wins_and_none_has_no_vote():
     assert finale.voted([run]).tolist() == [[1, 1, 1, 0]]
 
 
+def test_what_is_written_for_a_lost_sum_is_gathered():
+    samples = {"answers": [["11", None], ["12", "10"]], "gold": ["21", "12"]}
+    told = {"question": "9 and 12?", "answer": "21"}
+    rows = [
+        {"update": 32, **samples},
+        {"update": 0, **told, "greedy": "Nine."},
+        {"update": 4, **told, "greedy": "9 + 12 = 21. Answer: 21"},
+        {"update": 8, **told, "greedy": "9 + 12 = 11. Answer: 11"},
+        {"update": 8, **told, "answer": "12", "greedy": "12"},
+    ]
+    record = [{"arm": finale.FIRST, "seed": 3, "rows": rows}]
+    assert finale.numbers_for(("20", "21"), record, 32) == ["11"]
+    assert finale.numbers_for(("20", "21"), record, 0) == []
+    sums = finale.sums_for(("20", "21"), record, finale.FIRST)
+    assert sums == [(3, ["9 + 12 = 21", "9 + 12 = 11"])]
+
+
 def test_an_interval_over_seeds_is_students():
     # The means of five: 0.2, with a standard error of 0.0707; t is 2.776.
     assert finale.over_seeds(torch.tensor([0.0, 0.1, 0.2, 0.3, 0.4])) == "+0.20 ± 0.20"
@@ -160,6 +178,12 @@ def test_what_12_2_calls_lost_falls_and_the_others_never_do():
     ]
     assert at[0][4] < at[0][0] < at[0][1]
     assert at[1] == sorted(at[1])
+    # Or whatever else keeps to what the task says of yours and of the others.
+    assert found(is_lost.solution)
+    assert found(lambda sign, left, right: sign == "+" and min(left, right) > 8)
+    assert not found(lambda sign, left, right: sign == "+" and left + right > 15)
+    assert not found(lambda sign, left, right: sign == "+" and left > 10)
+    assert not found(lambda *problem: None) and not found(lambda *problem: True)
 
 
 def test_whatever_the_file_of_rows_holds_is_printed(capsys):
@@ -226,28 +250,28 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
     # A line of the others that holds zero holds a gain of five in a hundred, too.
     held = [balance(*finale.least_uneven(rows, run)) for run in finale.trained(rows)]
     assert [high > 64 * 0.05 for low, high in held if low < 0 < high] == [True] * 3
-    # And of the seeds at the smaller rate, as many rose in samples as fell.
-    slow = {run["seed"]: run for run in (*rows["runs"][2:5], *rows["planned"])}
-    noted = [[one["accuracy"] for one in run["updates"]] for run in slow.values()]
-    assert [sum(one[4:8]) / 4 > one[0] for one in noted].count(True) == len(slow) / 2
     eight, sixteen, *_ = rows["planned"]
     assert sixteen["updates"][:8] == eight["updates"]  # the same run, gone on
 
 
-def test_the_courses_of_18_are_means_of_updates_and_each_seed_counts_once(capsys):
-    shares = {"accuracy": 0.25, "form": 0.5, "tied_groups": 0.75}
-    later = {"accuracy": 0.5, "form": 1.0, "tied_groups": 0.5}
-    run = {"seed": 1, "learning_rate": 1e-5, "updates": [shares, *[later] * 7]}
-    curves = {key: [shares[key], *[later[key]] * 7] for key in shares}
-    wide = {"seed": 2, "learning_rate": 2e-6, "num_prompts": 24}
-    wide |= {"updates": [shares | {"accuracy": 0.05}, *[later] * 7]}
-    # 16 of 64 samples were right in the first update of seed 1, 9.6 of 192 of seed 2.
-    on_sums = [{"seed": 0, "curves": curves}]
-    assert finale.print_courses(on_sums, [run, run, wide]) == 10
-    ends = "0.25 -> 0.50     0.50 -> 1.00        2 ->  4.0 of 8"
-    lines = capsys.readouterr().out.splitlines()
-    assert [line.partition("  0.25")[2] for line in lines[2:4]] == [ends[4:]] * 2
-    assert lines[5].endswith("6 -> 12.0 of 24")
+def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind():
+    rows = finale.read_rows()
+    kinds, start = finale.kinds_of_rows(rows["planned"]), rows["planned"][0]["begun"]
+    assert sorted(itertools.chain(*kinds.values())) == [*range(64, 256)]
+    assert [len(each) for each in kinds.values()] == [28, 36, 128]  # 128: in 18's text
+    assert all(start["rows"][row] == "1" for row in kinds["right before"])
+    won = [finale.row_changes(test).gt(0) for test in rows["planned"]]
+    assert (won[2] & won[3]).sum() == 9 and won[2].sum() == won[3].sum() == 19
+    assert set(torch.stack(won).any(0).nonzero().flatten().add(64).tolist()) == set(
+        kinds["won later"]
+    )
+    asked = [str(row) for each in sample_slices(rows["planned"]) for row in each]
+    assert asked == [*rows["sampled"]]
+    shares = finale.sampled_kinds(rows)
+    assert [len(each) for each in shares.values()] == [24, 36, 36]
+    # One in six, in eleven, in fifty.
+    per = [1 / each.mean().item() for each in shares.values()]
+    assert per == pytest.approx([6, 11.5, 48], abs=0.5)
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():

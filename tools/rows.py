@@ -4,6 +4,7 @@
 .venv/bin/python -m tools.rows --model models/smollm2 --smaller
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
 .venv/bin/python -m tools.rows --run runs/planned --name "form unpaid" --planned
+.venv/bin/python -m tools.rows --model models/qwen --sample
 .venv/bin/python -m tools.rows --model models/qwen --supervise
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
@@ -13,14 +14,18 @@ The second asks the model of notebook 12 the same, with the prompt of the runs. 
 third reads a folder of `train --task qwen`: what it noted of each update, a few
 responses, and what the model at its end makes of the same 64 rows. The fourth does so
 for a run that was planned as a test of the others: it asks 256 rows, before and after.
-The fifth is the rival: the same model imitates solutions of GSM8K, with the prompt of
-the run. The last trains for a coin, and the third reads it. Written to
+The fifth samples eight answers of the model before training to 96 of the new rows. (In
+those that are kept, the opening that all prompts share was read once for all rows, by
+a script: 64 greedy answers came out as here.) The sixth is the rival: the same model
+imitates solutions of GSM8K, with the prompt of the run. The last trains for a coin, and
+the third reads it. Written to
 grpo_course/lessons/rows.json. The first three take some minutes each on two cores, the
 others half an hour or more.
 """
 
 import argparse
 import json
+import random
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,10 +36,10 @@ import torch
 
 from grpo_course.checks import settings
 from grpo_course.files import write_atomically
-from grpo_course.lessons.finale import FIRST_ROWS, ROWS, read_rows
+from grpo_course.lessons.finale import FIRST_ROWS, ROWS, kinds_of_rows, read_rows
 from grpo_course.text import qwen, smollm2
 from grpo_course.text.environment import Environment
-from grpo_course.text.evaluation import greedy_scores
+from grpo_course.text.evaluation import greedy_scores, sampled_scores
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import load_model, load_tokenizer
 from grpo_course.text.responses import Completion, completion_texts
@@ -230,6 +235,37 @@ def supervised(model_path: str, data: str, seed: int, dtype: str) -> dict:
     }
 
 
+def sample_slices(planned: Sequence[dict[str, Any]]) -> list[list[int]]:
+    """Twelve times eight of the new rows: three won, three never right, two right."""
+    right, won, never = kinds_of_rows(planned).values()
+    noise = random.Random(0)
+    for rows in (won, never, right):
+        noise.shuffle(rows)
+    return [
+        won[3 * i : 3 * i + 3] + never[3 * i : 3 * i + 3] + right[2 * i : 2 * i + 2]
+        for i in range(12)
+    ]
+
+
+def sampled(model_path: str, data: str, dtype: str) -> dict[str, int]:
+    """How many of eight samples are right, of each row that is asked."""
+    config = replace(
+        CONFIG,
+        task_settings={"data": data},
+        dtype=dtype,  # type: ignore[arg-type]
+    )
+    model, tokenizer = load_model(model_path), load_tokenizer(model_path)
+    problems = load_problems(config, "validation", PLANNED)
+    policy = make_policy(config, model, tokenizer)
+    found: dict[str, int] = {}
+    for number, rows in enumerate(sample_slices(read_rows()["planned"])):
+        asked = make_environment(config, [problems[row] for row in rows], tokenizer)
+        scores = sampled_scores(policy, asked, 8, seed=8 * number)
+        right = scores.accuracy.sum(-1).int().tolist()
+        found |= dict(zip(map(str, rows), right, strict=True))
+    return found
+
+
 def keep(kind: str, found: dict) -> None:
     """Write it in its place: another of its name and seed goes."""
     kept, mark = read_rows(), (found["name"], found["seed"])
@@ -247,6 +283,7 @@ def main() -> None:
     parser.add_argument("--name", default="form unpaid", help="what it is called")
     parser.add_argument("--planned", action="store_true", help="ask it 256 rows")
     parser.add_argument("--smaller", action="store_true", help="ask it one prompt")
+    parser.add_argument("--sample", action="store_true", help="ask it 96 rows, sampled")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
@@ -256,6 +293,12 @@ def main() -> None:
         return
     if options.run:
         keep("runs", of_run(options.run, options.name))
+        return
+    if options.sample:
+        found = sampled(options.model, options.data, options.dtype)
+        kept = read_rows() | {"sampled": found}
+        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+        print(found)
         return
     if options.supervise:
         found = supervised(options.model, options.data, options.seed, options.dtype)

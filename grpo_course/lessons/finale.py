@@ -156,33 +156,6 @@ def print_updates(run: Run) -> None:
         print(f"{number:6d}{share}{rest}")
 
 
-def print_courses(on_sums: Sequence[Run], on_rows: Sequence[Run]) -> int:
-    """What samples were in the first update of each run, and in its fifth to eighth.
-
-    -> how many in a hundred were right in the first update on the rows, where runs of
-    one seed, which ask the same problems, count once
-    """
-    print("of samples: in the first update -> in the mean of the fifth to the eighth")
-    print("                  seed  right            in the form      mixed groups")
-    began = {}
-    keys = ("accuracy", "form", "tied_groups")
-    for run in (*on_sums, *on_rows):
-        name, noted = "SmolLM2, sums", run.get("curves")
-        asked = run.get("num_prompts", 8)  # the first runs did not note it
-        if noted is None:
-            name = f"rows, rate {run['learning_rate']:g}"
-            noted = {key: [one[key] for one in run["updates"]] for key in keys}
-            began[run["seed"]] = noted["accuracy"][0], asked
-        (right, rose), (form, hit), (tied, tie) = (
-            (noted[key][0], sum(noted[key][4:8]) / 4) for key in keys
-        )
-        shares = f"{right:9.2f} ->{rose:5.2f}{form:9.2f} ->{hit:5.2f}"
-        mixed = f"{asked * (1 - tied):9.0f} ->{asked * (1 - tie):5.1f} of {asked}"
-        print(f"{name:18s}{run['seed']:3d}{shares}{mixed}")
-    right = sum(share * asked for share, asked in began.values())
-    return round(100 * right / sum(asked for _, asked in began.values()))
-
-
 def start_of(rows: Run) -> Run:
     """Greedy answers before training, with the prompt of the runs."""
     prompt = len(qwen.Rows.examples), qwen.MARK
@@ -231,6 +204,31 @@ def row_changes(test: Run) -> Tensor:
     """Of each new row of a planned run: 1 if it was won, -1 if it was lost. [row]"""
     before, after = ([*map(int, each["rows"])] for each in new_rows(test).values())
     return torch.tensor(after).double() - torch.tensor(before)
+
+
+def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
+    """The numbers of the rows that chose nothing, by what became of them."""
+    start = planned[0]["begun"]["rows"]
+    found: dict[str, list[int]] = {
+        "right before": [],
+        "won later": [],
+        "right nowhere": [],
+    }
+    for row in range(FIRST_ROWS, len(start)):
+        won = any(test["end"]["rows"][row] == "1" for test in planned)
+        kind = "won later" if won else "right nowhere"
+        found["right before" if start[row] == "1" else kind].append(row)
+    return found
+
+
+def sampled_kinds(rows: Run) -> dict[str, Tensor]:
+    """The share of its eight samples before training that were right. kind -> [row]"""
+    every, kinds = rows["sampled"], kinds_of_rows(rows["planned"])
+    asked = {name: [str(row) for row in each] for name, each in kinds.items()}
+    return {
+        name: torch.tensor([every[row] / 8 for row in each if row in every]).double()
+        for name, each in asked.items()
+    }
 
 
 def print_ends(rows: Run) -> None:
@@ -317,10 +315,46 @@ def written(
     return [r for r in run["rows"] if r["update"] == update and "question" in r]
 
 
-def votes(record: Sequence[Run]) -> list[Run]:
-    """Eight samples of the start to each problem, one dict a seed: answers and gold."""
+def votes(record: Sequence[Run], update: int = 0) -> list[Run]:
+    """Eight samples to each problem, at the start or the end (32), one dict a seed.
+
+    -> dicts of answers and gold
+    """
     every = (row for run in runs(record) for row in run["rows"])
-    return [r for r in every if r["update"] == 0 and "gold" in r]
+    return [r for r in every if r["update"] == update and "gold" in r]
+
+
+def numbers_for(
+    answers: Sequence[str], record: Sequence[Run], update: int
+) -> list[str]:
+    """All numbers that were sampled to problems with one of these answers."""
+    pairs = (
+        pair
+        for each in votes(record, update)
+        for pair in zip(each["answers"], each["gold"], strict=True)
+    )
+    return [
+        number
+        for samples, gold in pairs
+        for number in samples
+        if gold in answers and number is not None
+    ]
+
+
+def sums_for(
+    answers: Sequence[str], record: Sequence[Run], arm: str
+) -> list[tuple[int, list[str]]]:
+    """Greedily written sums, a list for each problem with one of these answers.
+
+    -> pairs of the seed and what was written, up to its full stop, from update 4 on
+    """
+    found: dict[tuple[int, str], list[str]] = {}
+    for run in runs(record, arm):
+        for row in run["rows"]:
+            if row["update"] and "question" in row and row["answer"] in answers:
+                key = run["seed"], row["question"]
+                found.setdefault(key, []).append(row["greedy"].partition(".")[0])
+    return [(seed, sums) for (seed, _), sums in found.items()]
 
 
 def voted(record: Sequence[Run]) -> Tensor:
