@@ -25,6 +25,7 @@ from grpo_course.lessons.preferences import (
     EVERY,
     RewardModel,
     bradley_terry_loss,
+    by_choice,
     climb,
     descend,
     dpo,
@@ -87,11 +88,17 @@ def worth_of(policy: Any, setting: Setting) -> Tensor:
     return (chances * true_rewards(prompts)).sum(-1).mean(-1)
 
 
-def by_dpo(setting: Setting, of_chosen: bool = False, turned: bool = False) -> Tensor:
-    """DPO at beta = 0.1 on 40 pairs that the start wrote: what it is worth. [seed]
+def by_dpo(
+    setting: Setting,
+    of_right: bool = False,
+    turned: bool = False,
+    beta: float = 0.1,
+    hold: float = 0.0,
+) -> Tensor:
+    """DPO on 40 pairs that the start wrote: what the policy is worth. [seed]
 
-    Or the mean change of log pi of the chosen responses. `turned` makes the truly
-    better response of each pair the chosen one.
+    Or the mean change of log pi of the responses that were rightly chosen. `turned`
+    makes the truly better response of each pair the chosen one.
     """
     seeds, prompts = setting.seeds, PROMPT_SETS[setting.prompts]
     policy = warm_start(seeds, prompts)
@@ -101,11 +108,12 @@ def by_dpo(setting: Setting, of_chosen: bool = False, turned: bool = False) -> T
         chosen, rejected = of_pairs(true_rewards(prompts).expand_as(before), pairs)
         wrong = (chosen < rejected)[..., None]
         pairs = torch.where(wrong, pairs.flip(-1), pairs)
-    dpo(pairs, policy, prompts, 0.1, round(200 * setting.length), 0.001 * setting.rate)
-    if not of_chosen:
+    num_steps, rate = round(200 * setting.length), 0.001 * setting.rate
+    dpo(pairs, policy, prompts, beta, num_steps, rate, hold)
+    if not of_right:
         return worth_of(policy, setting)
     change = all_log_probs(policy.model, prompts).detach() - before
-    return of_pairs(change, pairs)[0].mean((-2, -1))
+    return by_choice(of_pairs(change, pairs)[0], pairs, prompts)["rightly chosen"]
 
 
 def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
@@ -148,31 +156,19 @@ def by_copying(teacher: Any) -> dict:
     return {"deltas_of": lambda rollout, _, own: own * 0 + 1, "writer": teacher}
 
 
-def judged(teacher: Any, with_term: bool = True) -> dict:
+def judged(teacher: Any, with_term: bool = True, each_token: bool = True) -> dict:
     """The teacher's log-probabilities, less the student's or not.
 
-    The marks are compared within the group, place by place.
+    The marks are compared within the group, place by place or those of a response.
     """
 
     def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
         marks = teacher.log_probs(rollout) - with_term * log_probs
+        if not each_token:
+            marks = marks.sum(-1, keepdim=True).expand_as(marks)
         return by_group(rollout, marks.mT, log_probs).mT  # trial comes last
 
     return {"deltas_of": deltas_of}
-
-
-def weak_teacher(setting: Setting) -> Tensor:
-    """P(right) of a teacher that was shown less. -> [seed]"""
-    return teachers.probability_right(teachers.make_teacher(setting.seeds, 28))
-
-
-def beyond(setting: Setting) -> Tensor:
-    """P(right) of its students after 40 rollouts, and 40 more of GRPO. -> [seed]"""
-    student = teachers.make_student(setting.seeds)
-    how = by_token(teachers.make_teacher(setting.seeds, 28))
-    rollouts, rate = round(40 * setting.length), 0.02 * setting.rate
-    teachers.study(student, rate, rollouts, **how)
-    return teachers.study(student, rate, rollouts, deltas_of=by_group)[-1]
 
 
 grpo = partial(taught, make=lambda teacher: {"deltas_of": by_group})
@@ -191,10 +187,14 @@ CLAIMS = (
         (partial(true_reward, num_pairs=1000, written=True), the_start)),
     FromStart("17.dpo", "DPO on few pairs costs true reward too, at β = 0.1.",
         (the_start, by_dpo)),
-    FromStart("17.chosen", "The chosen responses become rarer, too, at β = 0.1.",
-        (0.0, partial(by_dpo, of_chosen=True))),
+    FromStart("17.chosen", "The rightly chosen become rarer, too, at β = 0.1.",
+        (0.0, partial(by_dpo, of_right=True))),
     FromStart("17.turned", "The same pairs without wrong choices add true reward.",
         (partial(by_dpo, turned=True), the_start)),
+    Claim("17.held", "Holding the chosen up saves true reward, at β = 0.1.",
+        (partial(by_dpo, hold=0.1), by_dpo)),
+    Claim("17.beta", "β = 1 saves true reward, against β = 0.1.",
+        (partial(by_dpo, beta=1.0), by_dpo)),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
@@ -209,8 +209,8 @@ CLAIMS = (
     Taught("17.term", "Without its -log π distillation teaches less.",
         (partial(taught, make=judged),
          partial(taught, make=partial(judged, with_term=False)))),
-    Claim("17.beyond", "Students pass a weak teacher when GRPO goes on.",
-        (beyond, weak_teacher),
-        not_tried={BEST: "the teacher has no rate", **ALL_PROMPTS}),
+    Taught("17.sparse", "-log π alone teaches more than a mark for each token alone.",
+        (partial(taught, make=partial(judged, each_token=False)),
+         partial(taught, make=partial(judged, with_term=False)))),
 )
 # fmt: on

@@ -7,12 +7,16 @@ from grpo_course.lessons import judges, teachers
 from grpo_course.lessons.judges import NAMES, checked, draw_judges, try_panel
 from grpo_course.lessons.preferences import (
     EVERY,
+    by_choice,
+    dpo,
     draw_pairs,
     judged_by,
+    of_pairs,
     true_rewards,
+    warm_start,
 )
 from grpo_course.loop import Rollout
-from grpo_course.sort import SORT_PROMPTS
+from grpo_course.sort import SORT_PROMPTS, all_log_probs
 
 SEEDS = range(3)
 
@@ -48,6 +52,26 @@ def test_pairs_are_drawn_from_those_that_have_a_chance():
     assert (pairs.sort(-1).values == torch.tensor([5, 9])).all()  # never one twice
 
 
+def test_rightly_and_wrongly_chosen_are_averaged_apart():
+    worth = true_rewards()  # [batch all]
+    right = torch.stack([worth.argmax(-1), worth.argmin(-1)], dim=-1)  # [batch 2]
+    pairs = torch.stack([right, right.flip(-1), right], dim=1)[None]
+    values = torch.tensor([1.0, 5.0, 3.0]).expand(1, 3, 3)
+    assert by_choice(values, pairs) == {"rightly chosen": 2, "wrongly chosen": 5}
+    assert [*by_choice(values[..., :1], pairs[..., :1, :])] == ["rightly chosen"]
+
+
+def test_chosen_responses_that_are_held_up_end_likelier():
+    pairs = draw_pairs(10, SEEDS)
+    ends = []
+    for hold in (0.0, 1.0):
+        policy = warm_start(SEEDS, num_epochs=2)
+        dpo(pairs, policy, num_steps=30, hold=hold)
+        log_probs = all_log_probs(policy.model, SORT_PROMPTS).detach()
+        ends.append(of_pairs(log_probs, pairs)[0].mean((-2, -1)))
+    assert (ends[1] > ends[0]).all()
+
+
 # The investigation
 
 ERRORS = draw_judges()
@@ -70,7 +94,10 @@ def test_a_mixed_panel_closes_the_case_and_the_most_accurate_four_do_not(capsys)
     assert "trained on abci" in told and "trained on aehk" in told
     assert not try_panel(ERRORS, "aehk", trained)
     told = capsys.readouterr().out
-    assert "[x] the mean mark of aehk errs by 0.73" in told and "trained" not in told
+    assert told == "the mean mark of aehk errs by 0.73\n"  # nobody has chosen yet
+    assert not try_panel(ERRORS, "abcd", trained)
+    told = capsys.readouterr().out
+    assert "[x] the mean mark of abcd errs by 0.51" in told and "trained" not in told
 
 
 @pytest.mark.parametrize("panel", ["abcc", "abcz", "abc"])

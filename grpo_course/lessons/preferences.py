@@ -137,6 +137,23 @@ def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     return scores.gather(-1, chosen), scores.gather(-1, rejected)
 
 
+def by_choice(
+    values: Tensor, pairs: Tensor, prompts: Tensor = SORT_PROMPTS
+) -> dict[str, Tensor]:
+    """Means over the rightly and over the wrongly chosen, where there are any.
+
+    values [... seed batch pair] are of the chosen responses. -> of each kind [... seed]
+    """
+    worth = true_rewards(prompts).expand(len(pairs), -1, -1)
+    chosen, rejected = of_pairs(worth, pairs)
+    kinds = {"rightly chosen": chosen > rejected, "wrongly chosen": chosen < rejected}
+    return {
+        name: (values * kind).sum((-2, -1)) / kind.sum((-2, -1))
+        for name, kind in kinds.items()
+        if kind.any()
+    }
+
+
 @torch.no_grad()
 def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
     """What a model says of every response, in spreads from its mean: [seed batch all].
@@ -224,17 +241,22 @@ def dpo(
     beta: float = 0.1,
     num_steps: int = 200,
     learning_rate: float = 1e-3,
+    hold: float = 0.0,
 ) -> Tensor:
     """Direct preference optimization: the loss of each step, [step seed].
 
     Bradley and Terry's loss, with beta log(pi / pi_ref) of a whole response as its
     reward; pi_ref is the policy at the start. Rafailov et al. 2023, arXiv 2305.18290.
+    `hold` times the mean -log pi of the chosen is added: Pang et al. 2024, arXiv
+    2404.19733.
     """
     ref = all_log_probs(policy.model, prompts).detach()  # [seed batch all]
 
     def loss() -> Tensor:
-        rewards = beta * (all_log_probs(policy.model, prompts) - ref)
-        chosen, rejected = of_pairs(rewards, pairs)
-        return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
+        log_probs = all_log_probs(policy.model, prompts)
+        chosen, rejected = of_pairs(beta * (log_probs - ref), pairs)
+        surprise = -of_pairs(log_probs, pairs)[0].mean((-2, -1))
+        pairwise = bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
+        return pairwise + hold * surprise
 
     return descend(loss, policy.model, num_steps, learning_rate)

@@ -29,6 +29,10 @@ SQUARED = (
     "You square the difference: a pair that is very right is then pulled back. Take "
     "-log sigmoid of the difference."
 )
+DIVIDED = (
+    "You divide the rewards, which may be 0 or negative. The choice depends on their "
+    "difference."
+)
 ROUNDED = (
     "The sigmoid of a very negative number rounds to 0, and its logarithm is infinite. "
     "A small number added inside the logarithm, or a clamp, makes it finite, but "
@@ -70,6 +74,8 @@ pair has a loss of its own, and the mean comes last.
 return -(chosen - rejected).mean() | This is the mean difference, which can grow for \
 ever. The probability of the choice is its sigmoid; the loss is minus the logarithm of \
 that.
+return -torch.nn.functional.logsigmoid(chosen / rejected).mean() | {DIVIDED}
+return -(chosen / rejected).log().mean() | {DIVIDED}
 return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
 for strengths, and they may be negative. The strengths are e to the rewards; chosen \
 over both is then the sigmoid of the difference.
@@ -98,6 +104,14 @@ NO_REFERENCE = (
 NO_RATIO = (
     "You take the probabilities, or their ratio, for the reward. It is beta times the "
     "logarithm of the ratio: the difference of the two log-probabilities."
+)
+LOG_AGAIN = (
+    "You take a logarithm of what is one already: you are given log pi, so their "
+    "difference is the log-ratio."
+)
+IPO = (
+    "You square the distance to a margin, as IPO does. Put the reward into Bradley and "
+    "Terry's loss: -log sigmoid of the difference."
 )
 dpo_loss.insight = (
     "beta log Z is gone: it is the same for both responses of a pair. And the policy "
@@ -168,6 +182,17 @@ taken away, so its log-probability comes back with a plus.
 beta * (chosen - ref_chosen) => chosen - ref_chosen && beta * (rejected - \
 ref_rejected) => rejected - ref_rejected | beta is missing: the reward is beta times \
 the log-ratio.
+beta * (chosen - ref_chosen) => chosen - beta * ref_chosen && beta * (rejected - \
+ref_rejected) => rejected - beta * ref_rejected | beta weights the reference alone. It \
+weights the whole log-ratio.
+(chosen - ref_chosen) => (chosen / ref_chosen).log() && (rejected - ref_rejected) => \
+(rejected / ref_rejected).log() | {LOG_AGAIN}
+(chosen - ref_chosen) => (chosen.log() - ref_chosen.log()) && (rejected - \
+ref_rejected) => (rejected.log() - ref_rejected.log()) | {LOG_AGAIN}
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+((reward_chosen - reward_rejected) / beta - 1 / (2 * beta)).square().mean() | {IPO}
+-torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
+(reward_chosen - reward_rejected - 0.5).square().mean() | {IPO}
 -torch => -beta * torch && beta * (chosen - ref_chosen) => chosen - ref_chosen && \
 beta * (rejected - ref_rejected) => rejected - ref_rejected | beta stands outside the \
 sigmoid. It belongs to the reward, inside.
@@ -244,6 +269,10 @@ CLAMPED = (
     "You clamp the log-ratio. It is above 0 where the teacher finds the token likelier "
     "and below 0 where less likely, and all of it counts."
 )
+NEVER_BELOW = (
+    "This is k2 or k3, which is never below 0: no token would be pushed down. k1 is "
+    "the plain log-ratio."
+)
 distillation_deltas.mistakes = f"""
 (teacher_log_probs - log_probs).detach() => (log_probs * (teacher_log_probs - \
 log_probs)).detach() | {WEIGHTED}
@@ -254,6 +283,8 @@ log_probs)).detach() | {WEIGHTED}
 .detach() => .detach().clamp(min=0) | {CLAMPED}
 .detach() => .detach().clamp(max=0) | {CLAMPED}
 .detach() => .detach().clamp(-1, 1) | {CLAMPED}
+.detach() => .detach().clamp(-2, 2) | {CLAMPED}
+.detach() => .detach().clamp(-5, 5) | {CLAMPED}
 (teacher_log_probs - log_probs).detach() => (log_probs - teacher_log_probs).detach() \
 | The sign is the wrong way round: this pushes up what the teacher finds less likely.
 .detach() => | A delta is a constant: it says how hard to push, and is not pushed \
@@ -291,6 +322,16 @@ delta. The teacher judges each by itself.
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0).sum(-1, \
 keepdim=True).expand_as(log_probs) | Every token of a response gets the same \
 delta. The teacher judges each by itself.
+torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) / mask.sum(-1, \
+keepdim=True) | You divide by the length. Each token is judged by itself, however long \
+the response.
+(teacher_log_probs - log_probs).detach() => ((teacher_log_probs - log_probs).exp() - 1 \
+- (teacher_log_probs - log_probs)).detach() | {NEVER_BELOW}
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).square()\
+.detach() / 2 | {NEVER_BELOW}
+(teacher_log_probs - log_probs).detach() => -(teacher_log_probs - log_probs).square()\
+.detach() / 2 | This is minus k2, which is never above 0: no token would be pushed up. \
+k1 is the plain log-ratio.
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
 """

@@ -10,17 +10,15 @@ from grpo_course.lessons.judges import FAMILIES, NAMES
 
 
 def plot_together(correlations: Tensor, panel: Sequence[str]) -> Axes:
-    """Who errs with whom, family beside family, a panel framed. [judge judge]"""
-    order = [NAMES.index(name) for name in "".join(FAMILIES)]
+    """Who errs with whom: a panel, framed, then family by family. [judge judge]"""
+    order = [NAMES.index(name) for name in dict.fromkeys([*panel, *"".join(FAMILIES)])]
     names = [NAMES[judge] for judge in order]
     ax = axes_row(width=6.4, height=4.6)[0]
     of_pairs = correlations[order][:, order]
     finish(ax, "framed: your panel", "", "Correlation of the errors of two judges")
     cells(ax, of_pairs.round(decimals=1) + 0.0, "{:.1f}", size=8, aspect="equal")
-    places = [names.index(name) for name in panel]
-    for row in places:
-        for column in places:
-            frame(ax, row, column)
+    middle = (len(panel) - 1) / 2
+    frame(ax, middle, middle, size=len(panel))
     ax.set(xticks=range(len(names)), yticks=range(len(names)))
     ax.set(xticklabels=names, yticklabels=names)
     return ax
