@@ -186,7 +186,7 @@ def _surprise_of_kept_tokens(make_trainer):
     trainer = make_trainer(temperature=0.01)
     batch = trainer.collect()
     kept = batch.mask.float()
-    surprise = -(trainer.score(batch) * kept).sum() / kept.sum()
+    surprise = -(batch.old_log_probs * kept).sum() / kept.sum()
     return surprise.item() < 0.1
 
 
@@ -488,6 +488,8 @@ RIGHT = pairs(
                 sum(pair) // 20 == 1 if operation == "+" else False
             ),
             lambda operation, left, right: (operation == "+") * (left + right > 19),
+            # fewer than the solution, and all that the task asks
+            lambda operation, left, right: operation == "+" and left > 8 and right > 8,
         ],
         "by_chance": lambda lost, won: (
             sum(

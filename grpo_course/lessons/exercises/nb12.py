@@ -1,5 +1,6 @@
 """The exercises of 12_gsm8k_grpo."""
 
+from functools import cache
 from weakref import WeakSet
 
 import torch
@@ -7,6 +8,7 @@ import torch
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import compute_loss
 from grpo_course.lessons.exercises.shared import mask_of, numbers
+from grpo_course.lessons.finale import held_out, read_record
 from grpo_course.loop import Rollout
 
 
@@ -28,6 +30,7 @@ class Table:
 
     def __init__(self, weights):
         self.weights = torch.nn.Parameter(weights)
+        self.model = torch.nn.ParameterList([self.weights])
         self.asked, self.most = set(), 0
         self.held: WeakSet[Held] = WeakSet()
 
@@ -44,6 +47,11 @@ class Table:
             kept = set().union(*(each.groups for each in self.held))
             self.most = max(self.most, len(kept))
         return scores
+
+    def sample(self, prompts, num_responses):
+        """Whatever the prompt, the same token throughout."""
+        shape = len(prompts), num_responses, self.weights.shape[1]
+        return Rollout(prompts, torch.zeros(shape, dtype=torch.long), None)
 
 
 def left_behind(function, start):
@@ -109,6 +117,7 @@ add_gradients.cases = (
         "a response that is as good as the mean of its group",
         start=started([[1.25, 0.0, -1.25], [0.0, -1.25, 1.25]], 4),
     ),
+    case("a long gradient", start=started([[30.0, -30.0], [-20.0, 20.0]], 5)),
 )
 add_gradients.mistakes = """
 return compute_loss(policy.log_probs(rollout), deltas, "clipped", \
@@ -137,6 +146,15 @@ if delta.any(): => if delta.all(): | Your test leaves out a group in which one \
 response is as good as the mean. A group is tied only if all its deltas are zero.
 (loss / len(deltas)).backward() => (-loss / len(deltas)).backward() | The sign is \
 wrong: compute_loss gives what is to be minimized already.
+(loss / len(deltas)).backward() => (loss / len(deltas)).backward(); \
+torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 1.0) | You shorten the \
+gradient. `update` does that later, once, when all groups have added theirs.
+(loss / len(deltas)).backward() => policy.model.zero_grad(); \
+(loss / len(deltas)).backward() | You clear the gradient, and with it what the groups \
+before have added. `update` clears it after its step.
+Rollout(prompt[None], responses[None], mask[None]) => policy.sample(prompt[None], \
+num_responses=len(delta)) | You sample again. The deltas belong to the responses that \
+are there: score those.
 (loss / len(deltas)).backward() => loss / len(deltas) | Nothing has called backward(), \
 so no weight has a gradient. Call it once a group, inside the loop.
 """
@@ -147,10 +165,37 @@ def subtracts(operation, left, right):
     return operation == "-"
 
 
+@cache
+def answered():
+    return held_out(read_record())
+
+
+def found(rule):
+    """Whether a rule does what the task asks, on the record that the learner sees."""
+    apart: dict[bool, list[list[bool]]] = {True: [], False: []}
+    for one in answered():
+        said = rule(one["operation"], one["left"], one["right"])
+        if said is None:
+            return False
+        apart[bool(said)].append(one["came_out"])
+    if not all(apart.values()):
+        return False
+    mine, others = (
+        [sum(stop) / len(came_out) for stop in zip(*came_out, strict=True)]
+        for came_out in apart.values()
+    )
+    return mine[-1] < 0.1 and others == sorted(others)
+
+
 def yes_or_no(function, *args):
-    """What a rule says, as `if` takes it: 1 is yes. A missing `return` stays None."""
+    """What a rule says, as `if` takes it: 1 is yes. A missing `return` stays None.
+
+    Every rule that does what the task asks is right, whatever it says of this problem.
+    """
     said = function(*args)
-    return None if said is None else bool(said)
+    if said is None:
+        return None
+    return is_lost.solution(*args) if found(function) else bool(said)
 
 
 @exercise("12.2", use=yes_or_no, exact=True, draft=subtracts)
@@ -160,8 +205,8 @@ def is_lost(operation, left, right):
 
 
 is_lost.insight = (
-    "The sums of 20 and 21 fall, and all others together never do. What does training "
-    "hold of such sums?"
+    "What is lost are the sums of 20 and 21, all or most of which your rule picks. "
+    "What does training hold of such sums?"
 )
 # Calculations that were held out, and none on which nobody could decide: 12 - 10 is
 # lost as well.
@@ -176,7 +221,7 @@ LOST = (
 )
 KEPT = (
     "Your rule picks this problem, which nearly every run has right at the end. Print "
-    "what each lost problem comes to."
+    "the result of each lost problem."
 )
 
 

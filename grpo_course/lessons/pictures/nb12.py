@@ -16,7 +16,8 @@ from grpo_course.classroom.plots import (
     FAINT,
     axes_row,
     finish,
-    legend_below,
+    legend_above,
+    plot_bands,
     plot_seeds,
     sign_colour,
 )
@@ -49,11 +50,33 @@ def plot_forks(answers: Sequence[Mapping[str, Any]]) -> Axes:
         ax.text(-0.3, y + 0.5, name, ha="right", va="center")
         told.append(f"{name}: {', '.join(words)}")
         long = max(long, x)
-    plt.gcf().set_size_inches(0.215 * (left + long + 1), 0.5 * len(answers) + 0.1)
+    plt.gcf().set_size_inches(0.215 * (left + long + 1), 0.5 * len(answers) + 0.4)
+    ax.set_title("green: likelier after the step, orange: rarer")
     ax.set(xlim=(-left, long + 1), ylim=(height * len(answers), -0.1))
     ax.axis("off")
     text = "Answers as rows of tokens, coloured where one step moved their chance"
     describe(ax.figure, f"{text}. {'; '.join(told)}.")
+    return ax
+
+
+def plot_form(paid: Mapping[str, Tensor], unpaid: Mapping[str, Tensor]) -> Axes:
+    """Shares [update seed], as means of four updates; a thin line a seed of `unpaid`."""
+    wide, thin = (
+        {name: curve.unfold(0, 4, 1).nanmean(-1) for name, curve in each.items()}
+        for each in (paid, unpaid)
+    )
+    middles = [first + 1.5 for first in range(max(map(len, wide.values())))]
+    ax = plot_bands(wide, "share of the samples", "updates", x=middles)
+    for curve, colour in zip(thin.values(), COLOURS, strict=False):
+        ax.plot(middles[: len(curve)], curve, color=colour, lw=0.8)
+    ax.set(ylim=(0, 1.05))
+    both = {"with pay for the form": wide, "without (thin lines)": thin}
+    words = [
+        f"{name}, {pay}: from {curve[0].mean():.2f} to {curve[-1].mean():.2f}"
+        for pay, each in both.items()
+        for name, curve in each.items()
+    ]
+    describe(ax.figure, f"Shares of the samples against updates. {'; '.join(words)}.")
     return ax
 
 
@@ -107,25 +130,20 @@ def plot_sums(
     return row
 
 
-def plot_changed(
-    kinds: Mapping[str, Mapping[str, Tensor]], stops: Sequence[int]
-) -> list[Axes]:
-    """A panel a kind of problem, a colour an arm, a line a seed. Shares [stop seed]."""
-    row, words = axes_row(len(kinds), width=8, height=3.2), []
-    for ax, (kind, arms) in zip(row, kinds.items(), strict=True):
-        for (arm, shares), colour, look in zip(
-            arms.items(), COLOURS, ("o-", "s--"), strict=False
-        ):
-            lines = ax.plot(stops, shares, look, color=colour)
-            lines[0].set_label(arm)
-            ends = ", ".join(f"{share:.2f}" for share in shares[-1])
-            words.append(f"{kind}, {arm}, at the end: {ends}")
-        finish(ax, "updates", "share right" if ax is row[0] else "", kind)
-        ax.set(xticks=stops, ylim=(-0.03, 1.03))
-    legend_below(row)
-    text = "Shares of held-out problems that come out right, a line for each seed"
-    describe(plt.gcf(), f"{text}. {'; '.join(words)}.")
-    return row
+def plot_changed(arms: Mapping[str, Tensor], stops: Sequence[int], title: str) -> Axes:
+    """A colour an arm, a line a seed. Shares [stop seed]."""
+    ax, words = axes_row(height=3.2)[0], []
+    for (arm, shares), colour, look in zip(
+        arms.items(), COLOURS, ("o-", "s--"), strict=False
+    ):
+        ax.plot(stops, shares, look, color=colour)[0].set_label(arm)
+        ends = ", ".join(f"{share:.2f}" for share in shares[-1])
+        words.append(f"{arm}, at the end: {ends}")
+    finish(ax, "updates", "share right", title)
+    legend_above(ax).set(xticks=stops, ylim=(-0.03, 1.03))
+    text = f"{title}, the share that comes out right, a line for each seed"
+    describe(ax.figure, f"{text}. {'; '.join(words)}.")
+    return ax
 
 
 def plot_arms(kinds: Mapping[str, Mapping[str, Tensor]]) -> list[Axes]:
