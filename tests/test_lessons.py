@@ -79,6 +79,7 @@ SIGNS = {  # what the log shows: the reward's way, whether ratios leave 1, a gra
     "C": ("rises", True, True),  # healthy
     "D": ("stays", False, False),  # all groups tied
     "E": ("rises", False, True),  # old log-probs noted anew
+    "F": ("rises", True, True),  # learning rate far too large
 }
 
 

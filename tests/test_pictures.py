@@ -14,7 +14,7 @@ from grpo_course.classroom.plots import axes_row, learned, plot_learned
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.pictures import nb07 as pushes
 from grpo_course.lessons.pictures.nb05 import plot_gap, plot_kl_area
-from grpo_course.lessons.pictures.nb08 import plot_critic, plot_value_steps
+from grpo_course.lessons.pictures.nb08 import plot_critic, plot_judges, plot_value_steps
 from grpo_course.lessons.pictures.shared import CORNERS, draw_clip_plane
 from grpo_course.ppo import generalized_advantages
 from grpo_course.sort import push_of
@@ -203,6 +203,14 @@ def test_the_steps_of_the_stair_are_td_errors():
     written = [text.get_text() for text in ax.texts]
     assert [t for t in written if t[:1] in "+-" and t] == [f"{e:+.1f}" for e in errors]
     assert "1: +0.7" in alternative_text(ax.figure)
+
+
+def test_judges_are_drawn_in_their_rows_world_by_world():
+    plain = {"raw": torch.tensor([0.2, 0.4])}
+    ax = plot_judges({"no bonus": plain, "bonus": plain | {"critic": torch.ones(2)}})
+    marks = [line.get_xdata().tolist() for line in ax.lines if len(line.get_xdata())]
+    assert marks[0] == pytest.approx([0.3]) and marks[1] == pytest.approx([0.3, 1.0])
+    assert "bonus: raw 0.30, critic 1.00" in alternative_text(ax.figure)
 
 
 def test_a_critic_is_drawn_against_exact_values_of_the_first_seed():

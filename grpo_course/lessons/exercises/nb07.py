@@ -68,6 +68,11 @@ multiply by the length. A response's tokens share its weight, so each gets 1 / l
 of it.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by \
 their number, deltas.numel().
+lengths * deltas.numel() => lengths.square() * deltas.numel() | You divide by the \
+length twice. A response's tokens share its weight, so each gets 1 / length of it.
+return -deltas[..., None] * mask / mask.sum(dim=-2, keepdim=True).clamp(min=1) / \
+deltas.numel() | You sum the mask over the responses. The length of a response is the \
+sum along pos, the last axis.
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all \
 responses of the batch: divide by deltas.numel().
 deltas.numel() => mask.any(dim=-1).sum() | You divide by the number of responses that \
@@ -102,7 +107,13 @@ NOT_CENTERED = case(
 )
 
 
-@exercise("7.2")
+def one_number(function, *given):
+    """A tensor or a plain number: nothing is trained through it."""
+    loss = function(*given)
+    return torch.tensor(loss) if isinstance(loss, float) else loss
+
+
+@exercise("7.2", use=one_number)
 def token_mean_loss_at_ratio_one(deltas, lengths):
     """float [batch trial], int [batch trial] -> scalar"""
     return -(lengths * deltas).sum() / lengths.sum()
@@ -277,6 +288,8 @@ old_log_probs[mask]).mean() | You weigh each log-probability with its probabilit
 more. The tokens are samples already, so a plain mean is right.
 tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. \
 Their share is asked for: take the mean over the groups.
+tied.float() => (~tied).float() | This is the share of the groups that are not tied. \
+The share of tied ones is asked for.
 rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards == 0).all(dim=-1) | \
 Rewards can tie at any value: a group where all are right teaches nothing either.
 rewards.amax(dim=-1) == rewards.amin(dim=-1) => rewards[..., 0] == rewards[..., -1] | \
@@ -291,8 +304,8 @@ batch. Ask each group, then take the mean over the groups.
 # What a log shows: column -> what it may say -> in words.
 LOG = {
     "loss": {
-        "zero": "a loss of 0.000 at step 0 in every row",
-        "grows": "a loss above 0 at step 0 of the later rows, which is beta times KL",
+        "zero": "a loss of 0 at step 0 in every epoch",
+        "grows": "a loss above 0 at step 0 of the later epochs, which is beta times KL",
     },
     "reward": {
         "rises": "a reward that rises",
@@ -300,16 +313,16 @@ LOG = {
         "stays": "a reward that stays where it was",
     },
     "gradient": {
-        "some": "a gradient norm above 0 in the first row",
-        "none": "a gradient norm of 0 in every row",
+        "some": "a gradient norm above 0 in the first epoch",
+        "none": "a gradient norm of 0 in every epoch",
     },
     "ratio": {
-        "leaves 1": "a ratio that leaves 1 within the first epoch",
-        "one": "a ratio of exactly 1 in every row",
+        "leaves 1": "ratios that leave 1 within the first epoch",
+        "one": "ratios of exactly 1 in every epoch",
     },
     "entropy": {
-        "slow": "an entropy still above 0.3 in the second row",
-        "gone": "an entropy near 0 in the second row already",
+        "slow": "an entropy still above 0.3 in epoch 5",
+        "gone": "an entropy near 0 in epoch 5 already",
     },
 }
 # What each cause does to the columns; the one that gives it away comes first.
@@ -341,6 +354,7 @@ def cause_of_run(run):
         "C": "healthy",
         "D": "all groups tied",
         "E": "old log-probs noted anew",
+        "F": "learning rate far too large",
     }
     return causes[run]
 
@@ -356,8 +370,8 @@ def taken_for(run, cause):
 
 
 cause_of_run.insight = (
-    "Five runs print a loss of 0.000 at step 0. The reward, the gradient norm and the "
-    "ratio at the last step tell them apart."
+    "Six runs print a loss of 0 at step 0. The reward, the gradient norm, the entropy "
+    "and the ratio at the last step tell them apart."
 )
 cause_of_run.cases = tuple(
     case(
@@ -365,11 +379,11 @@ cause_of_run.cases = tuple(
         "No cause of the list has this name. Copy one, letter by letter.",
         run=run,
     )
-    for run in "ABCDE"
+    for run in "ABCDEF"
 )
 cause_of_run.mistakes = "\n".join(
     taken_for(run, cause)
-    for run in "ABCDE"
+    for run in "ABCDEF"
     for cause in SIGNS
     if cause != cause_of_run(run)
 )

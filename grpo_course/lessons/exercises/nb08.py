@@ -102,6 +102,12 @@ rewards + gamma => torch.nn.functional.pad(rewards[:, 1:], (0, 1)) + gamma | You
 the reward of the next token. A token's own reward is what was paid for it.
 rewards + gamma => rewards.sum(-1, keepdim=True) + gamma | You pay the whole sum of the \
 rewards to every token. A token's own reward is what was paid for it.
+after[:, :-1] = values[:, 1:] => after[:, :-1] = values[:, 1:]; after[:, -1] = \
+rewards[:, -1] | You put the last reward after the last token as well, so it counts \
+twice. Nothing is expected there.
+gamma * after => gamma ** torch.arange(1, rewards.shape[1] + 1) * after | You discount \
+by the place of the token, gamma to the power of t. The next value is always one token \
+away: multiply it by gamma.
 return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is \
 missing. Nothing is expected after it, so its TD error is reward minus value.
 """
@@ -165,6 +171,14 @@ error of the last token lacks its own value. Nothing is expected after it, but i
 value is subtracted all the same.
 zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
 token there is no next value. Its TD error is reward minus value.
+deltas, delta = torch.zeros_like(rewards), 0.0 => deltas, delta = errors.clone(), 0.0 \
+&& range(rewards.shape[1]) => range(1, rewards.shape[1]) | Your loop leaves out the \
+first token: range(last, 0, -1) stops before 0.
+errors[:, t] + gamma => errors[:, t].mean() + gamma | You take the mean over the \
+responses. Each response is a row of its own: carry on one delta for each.
+errors[:, t] + gamma => (1 - gamma * lam) * errors[:, t] + gamma | You weigh the \
+token's own error by 1 - gamma * lam, as in a moving average. In the recursion over TD \
+errors it counts in full.
 errors[:, t] + gamma => (1 - lam) * errors[:, t] + gamma | You weigh the token's own \
 error by 1 - lam, as in a mean of returns. In the recursion over TD errors it counts \
 in full.
@@ -188,8 +202,8 @@ return (found := ppo.generalized_advantages(rewards, values, gamma, lam)) - \
 found.mean() | Your deltas are centered: their mean is zero. Nothing asks for it here: \
 the critic's targets need them as they are.
 return _whitened(ppo.generalized_advantages(rewards, values, gamma, lam)) | Your \
-deltas are whitened: mean zero, spread one. That comes later, over the whole batch; \
-the critic's targets need them as they are.
+deltas are whitened: mean zero, spread one. Nothing asks for it here: the critic's \
+targets need them as they are.
 """
 
 
@@ -211,6 +225,8 @@ def stepped(function, samples, num_steps):
                 if text in str(error):
                     return meaning
             raise
+        if isinstance(loss, float):
+            return "a plain number"
         if not isinstance(loss, torch.Tensor) or loss.ndim:
             return loss
         if loss.requires_grad:
@@ -409,6 +425,25 @@ actor's part, too. c_V belongs to the value loss alone.
 optimizer.step() => optimizer.step(); optimizer.step() | You step twice with the same \
 gradient. One call of the function takes one step.
 loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}
+loss.detach() => loss.item() | .item() takes the number out of its tensor. Return \
+loss.detach(), a tensor without the graph.
+torch.minimum(ratio * deltas, clipped * deltas) => torch.minimum(ratio * deltas, \
+(ratio * deltas).clamp(0.8, 1.2)) | You clip the product. Clip the ratio alone, then \
+multiply it by the delta.
+clipped * deltas).mean() => clipped * deltas).sum() | In the actor's part you add up \
+all tokens. Take the mean over them.
+clamp(0.8, 1.2) => clamp(0.9, 1.1) | You clip to 0.9 and 1.1. With an epsilon of 0.2 \
+the range is 0.8 to 1.2.
+targets = old_values + deltas => targets = old_values.add_(deltas) | add_ changes \
+old_values itself, so the target is another at each step. Write old_values + deltas.
+optimizer.zero_grad() => optimizer.zero_grad(); (-gain).backward(retain_graph=True); \
+optimizer.step(); optimizer.zero_grad() && loss.backward() => (0.5 * \
+value_loss).backward() | You take a step for each part. Add them up to one loss, and \
+take one step.
+return loss.detach() => return (-torch.minimum((now := torch.exp(actor() - \
+old_log_probs)) * deltas, now.clamp(0.8, 1.2) * deltas).mean() + (critic() - \
+targets).square().mean() / 4).detach() | You compute the loss once more, after the step. \
+Return the one that the step was taken on.
 loss.detach() => loss | The loss still carries the graph that made it. Return \
 loss.detach(), which keeps the number and lets go of the graph.
 """

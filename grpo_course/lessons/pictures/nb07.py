@@ -1,6 +1,6 @@
 """What notebook 07 alone draws."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
 
@@ -9,6 +9,7 @@ import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
+from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     FAINT,
     LINED,
@@ -70,6 +71,49 @@ def plot_panel(runs: dict[str, History], names: Sequence[str]) -> list[Axes]:
     lines = grid[0].get_legend_handles_labels()
     figure.legend(*lines, loc="outside upper center", ncols=len(runs))
     return list(grid)
+
+
+# What a row of `plot_logs` shows: title, inner step, columns of the log.
+LOGGED = (
+    ("loss, step 0", 0, ("loss",)),
+    ("loss, step 3", 3, ("loss",)),
+    ("mean reward", 0, ("mean_reward",)),
+    ("gradient norm", 0, ("gradient_norm",)),
+    ("ratios, step 3", 3, ("ratio_min", "ratio_max")),
+    ("tied groups", 0, ("tied_groups",)),
+    ("entropy", 0, ("sampled_entropy",)),
+)
+
+
+def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
+    """A row for each run, a column for each number that its log holds, over epochs.
+
+    Means over the seeds; all rows of a column share their scale.
+    """
+    size = (1.75 * len(LOGGED), 1.05 * len(logs) + 0.6)
+    shape = len(logs), len(LOGGED)
+    figure, grid = plt.subplots(
+        *shape, sharex=True, sharey="col", figsize=size, layout="constrained"
+    )
+    told = []
+    for row, (letter, log) in zip(grid, logs.items(), strict=True):
+        frame = log.frame()
+        for ax, (title, step, names) in zip(row, LOGGED, strict=True):
+            for name, style in zip(names, ("-", "--")):
+                ax.plot(frame.xs(step, level="step")[name], style, color=PI, lw=2)
+            if title.startswith("loss"):
+                ax.set_ylim(-0.1, 0.2)  # no zooming in on rounding
+            elif title.startswith("ratio"):
+                ax.set_yscale("symlog", linthresh=1)
+                ax.set_yticks([0, 1, 10], ["0", "1", "10"])
+            if ax.get_subplotspec().is_first_row():
+                ax.set_title(title, fontsize=11)
+        row[0].set_ylabel(letter, rotation=0, weight="bold", labelpad=12, va="center")
+        ends = frame.mean_reward.iloc[[0, -1]].tolist()
+        told.append(f"{letter}, reward from {ends[0]:.2f} to {ends[1]:.2f}")
+    figure.supxlabel("epoch")
+    describe(figure, f"Seven numbers of six logs over the epochs: {'; '.join(told)}.")
+    return list(grid.flat)
 
 
 ZOOM = 2.0  # of all pushes alike: the triangle tells directions, not lengths

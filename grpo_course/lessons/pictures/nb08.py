@@ -24,6 +24,7 @@ from grpo_course.classroom.plots import (
     sign_colour,
     write,
 )
+from grpo_course.loop import mean_and_error
 
 
 def plot_value_steps(values: Tensor, reward: float) -> Axes:
@@ -107,3 +108,27 @@ def plot_critic(seen: Mapping[int, tuple[Tensor, Tensor]]) -> list[Axes]:
     told = f"What the critic says against the exact values: off by {', '.join(errors)}."
     describe(axes[0].figure, told)
     return axes
+
+
+def plot_judges(worlds: Mapping[str, Mapping[str, Tensor]]) -> Axes:
+    """P(sorted) after training with each judge, a mark for each world.
+
+    worlds[name][judge] [seed]. A mark is the mean, its line two standard errors to
+    either side.
+    """
+    judges = list(worlds[list(worlds)[-1]])
+    ax = axes_row(width=7.5, height=2.9)[0]
+    told = []
+    for k, (world, runs) in enumerate(worlds.items()):
+        means, errors = mean_and_error(torch.stack([*runs.values()]))
+        rows = [judges.index(judge) + 0.24 * (k - 0.5) for judge in runs]
+        look: dict[str, Any] = {"color": COLOURS[k], "fmt": "os"[k], "ms": 8}
+        ax.errorbar(means, rows, xerr=2 * errors, label=world, **look)
+        ends = [f"{judge} {mean:.2f}" for judge, mean in zip(runs, means, strict=True)]
+        told.append(f"{world}: {', '.join(ends)}")
+    ax.set(xlim=(0, 1), yticks=range(len(judges)), yticklabels=judges)
+    ax.set_ylim(len(judges) - 0.5, -0.5)
+    finish(ax, "P(sorted) after training", "").grid(visible=False, axis="y")
+    legend_below([ax])
+    describe(ax.figure, f"P(sorted) after training. {'; '.join(told)}.")
+    return ax
