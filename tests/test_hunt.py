@@ -17,7 +17,12 @@ import torch
 from torch.nn.functional import pad
 
 from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
-from grpo_course.lessons.exercises.nb10 import loss_pulls_right, verdict_on
+from grpo_course.lessons.exercises.nb10 import (
+    groups_stand_alone,
+    loss_pulls_right,
+    own_words_look_likely,
+    verdict_on,
+)
 from grpo_course.lessons.hunt import cases, defects, probes
 from grpo_course.lessons.hunt.base import load_model
 from grpo_course.lessons.hunt.cases import (
@@ -197,8 +202,10 @@ def test_a_traceback_shows_the_line_of_the_variant():
 
 def test_numbers_and_causes_are_each_given_once_and_a_cost_is_that_of_its_settings():
     cause = "old scores that carry a gradient"
-    assert cost_of(cause).mean == 0 and not cost_of(cause).is_seen
-    assert cost_of(cause, awake=True).is_seen and cost_of(cause, awake=True).mean < 0
+    assert cost_of(cause).mean == 0 and not cost_of(cause).is_seen()
+    assert cost_of(cause, awake=True).is_seen() and cost_of(cause, awake=True).mean < 0
+    weak = cost_of(PADDING)._replace(mean=-4.0, error=1.0)
+    assert weak.is_seen(num_pairs=8) and not weak.is_seen(num_pairs=1)
     assert [*range(1, 34)] == [*DEFECTS]
     assert len({*CAUSES}) == len(DEFECTS)
     with pytest.raises(ValueError, match="none of the causes"):
@@ -409,6 +416,45 @@ def test_errors_are_answers_and_random_numbers_are_left_as_they_were():
     assert ask(lambda make: 0, Trainer) == probes.FIRES
 
 
+SCORED_ANEW = (
+    "batch = make_trainer(temperature=0.01).collect() => trainer = "
+    "make_trainer(temperature=0.01); batch = trainer.collect() && "
+    "batch.old_log_probs => trainer.score(batch)"
+)
+PAST_IT = {
+    "a point for one prompt, and no factor": (
+        groups_stand_alone,
+        "rewards + bonus => rewards * (1 + bonus)",
+        "its deltas are not divided by a spread",
+    ),
+    "the scores that the update compares with": (
+        own_words_look_likely,
+        SCORED_ANEW,
+        "trainer 32",
+    ),
+    "the KL above the reference": (
+        loss_pulls_right,
+        "above < 0 < below => 0 < below",
+        "its KL pulls every token up",
+    ),
+}
+
+
+@pytest.mark.parametrize(("task", "edit", "name"), PAST_IT.values(), ids=PAST_IT)
+def test_a_probe_that_does_not_ask_for_the_property_is_refused(task, edit, name):
+    """By a case of its exercise, which the solution judges rightly."""
+    assert name in [case.args["make_trainer"] for case in task.cases]
+    verdicts = {verdict_on(each, name) for each in (task.solution, task.edited(edit))}
+    assert verdicts == {"healthy", "not healthy"}
+
+
+def test_every_trainer_that_is_right_by_what_is_asked_is_called_right():
+    for task in (groups_stand_alone, loss_pulls_right):
+        made = [case for case in task.cases if "made for" in case.description]
+        told = {case.args["make_trainer"]: case.hint for case in made}
+        assert not any("Something else is wrong" in hint for hint in told.values())
+
+
 def test_what_a_probe_asks_in_vain_is_told_in_words():
     """In an exercise; torch alone says that a tensor holds nan, or an index is out."""
 
@@ -421,6 +467,13 @@ def test_what_a_probe_asks_in_vain_is_told_in_words():
         batch.tokens = pad(batch.tokens, (3, 0))
         return trainer.score(batch).any()
 
+    def one_thing_of_two(make_trainer):
+        trainer = make_trainer()
+        stats = trainer.update(trainer.collect())
+        return stats[3].std() < 1e-3
+
+    with pytest.raises(ValueError, match="returns two things"):
+        verdict_on(one_thing_of_two, "healthy: as it is")
     with pytest.raises(ValueError, match="near 0 is near enough"):
         verdict_on(freezing, "healthy: as it is")
     with pytest.raises(ValueError, match="Pad both alike"):

@@ -21,6 +21,8 @@ its deltas are rewards, times their sum | (centered / (groups.std(dim=1, \
 keepdim=True) + 1e-4)).flatten() => rewards * rewards.sum()
 its deltas are in units of the spread of the whole batch | (groups.std(dim=1, \
 keepdim=True) + 1e-4) => (rewards.std() + 1e-4)
+its deltas are not divided by a spread | (centered / (groups.std(dim=1, \
+keepdim=True) + 1e-4)) => centered
 its deltas are ranks in the group | (centered / (groups.std(dim=1, keepdim=True) + \
 1e-4)).flatten() => groups.argsort(dim=1).argsort(dim=1).float().flatten()
 its scores are those of chance | log_probs.gather(-1, batch.tokens[:, 1:, \
@@ -47,6 +49,7 @@ it clips good and bad alike | torch.minimum(ratio * deltas, clipped * deltas) =>
 clipped * deltas
 its loss is twice as large | s.beta * kl - gain => 2 * (s.beta * kl - gain)
 its KL is k2 | log_ratio.exp() - log_ratio - 1 => log_ratio**2 / 2
+its KL pulls every token up | log_ratio.exp() - log_ratio - 1 => -log_probs
 its loss has the KL's value, and no slope | s.beta * kl - gain => (s.beta * kl - \
 gain).detach() + 0 * log_probs
 its reference finds them unlikely | batch.ref_log_probs = self.score(batch) => \
@@ -75,6 +78,10 @@ def trainer_called(name: str) -> Callable:
     return probes.healthy_trainer(which)
 
 
+UNPACK = (
+    "`update` returns two things, and this takes them for one: write "
+    "`stats, norm = trainer.update(batch)`, and the ratios are stats[3]."
+)
 NO_POLICY = (
     "this trainer cannot sample any more: its probabilities are NaN. At a temperature "
     "of 0 its logits are divided by 0; near 0 is near enough, 0.01 for instance."
@@ -91,6 +98,10 @@ def verdict_on(probe: Callable, name: str) -> str | None:
             if "probability tensor" not in str(error):
                 raise
             raise ValueError(NO_POLICY) from None
+        except (IndexError, TypeError) as error:
+            if "tuple" not in str(error):
+                raise
+            raise ValueError(UNPACK) from None
     if isinstance(said, Tensor) and said.numel() != 1:
         raise ValueError(
             f"a probe returns one yes or no; this is a tensor of {said.numel()}. "
@@ -149,16 +160,22 @@ its deltas are rewards, times their sum | A bonus for one prompt moves the sum, 
 so the deltas of others.
 its deltas are in units of the spread of the whole batch | A bonus for one prompt \
 moves the spread of the batch, and so the deltas of others.
-its deltas are ranks in the group
+its deltas are not divided by a spread | Nothing is wrong here: not everybody divides \
+by a spread. Add a point, which moves no difference; a factor moves them all.
+its deltas are ranks in the group | Nothing is wrong here for what you are to ask: \
+ranks look at one group alone.
 """)
 groups_stand_alone.mistakes = f"""
 {BLIND}
-{LOUD} Do you pay all responses to one prompt more, and each as much? Who pays one \
-response more changes what its own group is compared with.
+{LOUD} Do both calls get the same rewards, but for the bonus? And do all responses to \
+one prompt get it, each as much?
 torch.rand(2, => torch.zeros(2, | All responses to a prompt earn the same in your \
 probe, so their deltas are 0 in whatever unit. Let them earn different rewards.
-[[0.0], [1.0]] => [[1.0], [1.0]] | You pay everybody more. A mean over the batch \
-takes that off as well: give the bonus to the responses to one prompt alone.
+[[0.0], [1.0]] => [[1.0], [1.0]] | A mean over the batch, too, takes off what everybody \
+earns more, and makes the deltas sum to zero. Give the bonus to the responses to one \
+prompt alone, and compare delta with delta.
+rewards + bonus => rewards * (1 + bonus) | You multiply the rewards of one prompt. Who \
+is healthy and does not divide by a spread gets larger deltas of it. Add a point.
 return make_trainer().collect().deltas.sum().abs() < 1e-2 | The deltas of a whole \
 batch sum to zero in either case. Look at one group.
 torch.allclose(plain, paid, atol=1e-3) => torch.equal(plain, paid) | {LAST_BIT}
@@ -191,6 +208,8 @@ it is sure of its responses, and of no prompt
 its scores are lower by a hair
 it is healthy, and draws another rollout | This trainer is healthy. Near 0, too, two \
 tokens may be nearly as likely, and then a policy doubts. Take the mean.
+trainer 32 | Here the old scores are those of other tokens, though `score` is right. \
+Look at `old_log_probs`, with which the update will compare.
 its reference finds them unlikely | Here the reference is wrong, and the old scores \
 are right: look at `old_log_probs`.
 """)
@@ -202,8 +221,13 @@ script's own temperature by many, and near 0 by a few, where two tokens are near
 likely. Sample cold, and take the mean.
 batch.old_log_probs => batch.ref_log_probs | You ask the reference, which has not \
 written these responses. Look at `old_log_probs`.
-temperature=0.01 => && -0.1 => -1.0 | The bound is too wide. Sample so cold that a \
-healthy policy has no doubt, and ask for a mean next to 0.
+temperature=0.01 => && -0.1 => -1.0 | The bound is too wide, or zeros in place of \
+prompt and padding make the mean small. Sample so cold that a healthy policy has no \
+doubt, take the tokens that `[batch.mask]` keeps, and ask for a mean next to 0.
+batch = make_trainer(temperature=0.01).collect() => trainer = \
+make_trainer(temperature=0.01); batch = trainer.collect() && batch.old_log_probs => \
+trainer.score(batch) | You score anew. The update will compare with `old_log_probs`, \
+and those may be wrong though `score` is right.
 [batch.mask] => | You count prompt and padding, which nobody sampled. Take the tokens \
 that `batch.mask` keeps.
 .mean() => .min() | Near 0, too, a healthy policy is surprised by a few tokens, where \
@@ -251,8 +275,9 @@ stats[3].
 (stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
 (stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
 alone. Take the absolute deviation.
-1e-3 => 0.05 | The tolerance is too wide: some bugs move a ratio by a few hundredths \
-only. Nothing was learned yet, so next to no deviation is allowed: a thousandth.
+1e-3 => 0.05 | The tolerance is too wide, or you take a spread, which does not see what \
+moves all ratios alike. Some bugs move a ratio by a few hundredths only. Nothing was \
+learned yet, so next to no deviation from 1 is allowed: a thousandth.
 (stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \
 Deviations above and below cancel in a mean. Ask for the worst token.
 .abs().max() => .abs().mean() | A mean over hundreds of tokens hides one that is \
@@ -323,19 +348,23 @@ trainer 29 | Here the loss pushes a token away from its reference. Look at the s
 of the gradient, with a delta of 0.
 trainer 23 | Here the pull is the same above the reference and below it. Ask on both \
 sides.
+its KL pulls every token up | Here the KL pulls a token up where it is above its \
+reference, too. Ask on both sides.
 its loss has the KL's value, and no slope | A value pulls nowhere. What does the \
 gradient say?
 healthy: two prompts
 healthy: groups of four
-its loss is twice as large
-its KL is k2
+its loss is twice as large | Nothing is wrong here: right losses differ in size. Ask \
+for the sign of a pull, and not for its size.
+its KL is k2 | Nothing is wrong here: this is another estimate of the KL. Ask for the \
+sign of a pull, and not for its size.
 trainer 12
 """)
 loss_pulls_right.mistakes = f"""
 {BLIND}
 {LOUD} Do you take the gradient of the loss, and not its value, which pulls nowhere? \
-And do you take no risen token for a fallen one? A token has risen where its old \
-log-probability is the smaller one.
+And do your tokens lie outside 0.8 to 1.2, on the side that you mean? A token has \
+risen where its old log-probability is the smaller one.
 -torch.autograd => torch.autograd | The other way round: an optimizer goes against the \
 gradient, so the pull is minus the gradient.
 good and bad and => | You ask about the KL alone. Ask about a good token and a bad \
@@ -349,6 +378,8 @@ and pull(risen, 1.0) == 0 => && and pull(fallen, -1.0) == 0 => | You never ask w
 the loss lets go. Outside the range, a good token that has risen and a bad one that \
 has fallen get no pull.
 good and bad and => good and | You ask about good tokens alone.
+above < 0 < below => 0 < below | You ask below the reference alone, where a pull that \
+is the same everywhere looks right. Ask above it as well.
 above < 0 < below => above < 0 | You ask above the reference alone, where a pull that \
 is the same everywhere looks right. Ask below it as well.
 """

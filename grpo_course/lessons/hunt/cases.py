@@ -24,8 +24,8 @@ from grpo_course.lessons.hunt.defects import (
     GUIDED,
     HEALTHY,
     NUM_TURNS,
-    Defect,
     compiled,
+    cost_of,
     drawn_hunt,
     require_defect,
     source_with,
@@ -352,7 +352,7 @@ class Case:
             print(f"    {fine if is_fined else free}")
             return False, is_fined
         for number in mended:
-            show_debriefing(DEFECTS[number])
+            show_debriefing(number)
         show_change(before, source)
         if equal:
             self._close(WORTH)
@@ -452,13 +452,17 @@ def show_printed(printed: str) -> None:
         print(f"    {line}")
 
 
-def show_debriefing(defect: Defect) -> None:
+def show_debriefing(number: int) -> None:
     """Print cause, property and thread, and how one would have come to look there."""
+    defect = DEFECTS[number]
+    cost = cost_of(defect.cause, awake=True)
+    known = ", ".join(f"{key}={value}" for key, value in defect.settings.items())
     for name, words in (
         ("first look", defect.first_look),
-        ("cause", f"{defect.cause}. {defect.why}"),
+        ("cause", f"{defect.cause}, number {number}. {defect.why}"),
         ("property", PROPERTIES[defect.probes[0]].says),
         ("depends on", defect.sleeps),
+        ("reward", f"{cost} in eight pairs of runs, {known or 'default settings'}"),
         ("seen in", defect.thread),
     ):
         if words:

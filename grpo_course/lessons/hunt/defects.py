@@ -22,11 +22,10 @@ class Cost(NamedTuple):
     mean: float
     error: float  # standard error over eight seeds
 
-    @property
-    def is_seen(self) -> bool:
-        """Whether the seeds tell it from nothing: three standard errors, which chance
-        alone exceeds for fewer than one of all defects."""
-        return abs(self.mean) > 3 * self.error
+    def is_seen(self, num_pairs: int = 8) -> bool:
+        """Whether so many pairs would tell it from nothing: three standard errors,
+        which chance alone exceeds for fewer than one of all defects."""
+        return abs(self.mean) > 3 * self.error * (8 / num_pairs) ** 0.5
 
     def __str__(self) -> str:
         return f"{self.mean:+.3f} ± {self.error:.3f}"

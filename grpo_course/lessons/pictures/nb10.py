@@ -14,8 +14,6 @@ from grpo_course.classroom.plots import (
     COLOURS,
     axes_grid,
     axes_row,
-    draw_arrow,
-    draw_box,
     finish,
 )
 from grpo_course.lessons.pictures.shared import draw_costs
@@ -77,64 +75,6 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
     return axes
 
 
-# Rows of boxes: how often, where the row begins, and of each method what it makes.
-FLOW: dict[str, tuple[str, tuple[float, float], dict[str, str]]] = {
-    "collect": (
-        "once a rollout",
-        (0.0, 2.2),
-        {
-            "draw_problems": "8 lists of\nnumbers",
-            "encode": "prompts,\npadded left",
-            "sample": "8 responses\nto each",
-            "pay": "reward of\neach text",
-            "compute_deltas": "compared in\nits group",
-            "response_mask": "tokens\nthat count",
-            "score": "old and ref.\nlog-probs",
-        },
-    ),
-    "step": (
-        "4 times on the same rollout",
-        (0.0, 0.15),
-        {
-            "score": "log-probs\nby now",
-            "token_losses": "ratio, clip,\nKL",
-            "update": "gradient,\nin parts",
-        },
-    ),
-    "made": ("once", (6.6, 0.15), {"__init__": "optimizer,\nschedule"}),
-}
-
-
-def draw_flow() -> Axes:
-    """The stages of the trainer as boxes, and arrows from one to the next."""
-    ax = axes_grid(1, 1, 10.9, 3.6)[0][0]
-    ax.set(xlim=(-0.3, 14.2), ylim=(-0.1, 3.8))
-    ax.axis("off")
-    wide, high, apart = 1.86, 0.95, 2.0  # of a box, and from one to the next
-
-    def box(corner: tuple, size: tuple, fill: str) -> None:
-        draw_box(ax, corner, size, "", facecolor=fill, lw=1)
-
-    def arrow(foot: tuple, head: tuple, size: int) -> None:
-        draw_arrow(ax, foot, head, 0, 1, mutation_scale=size, path_effects=[])
-
-    for name, (often, (left, y), methods) in FLOW.items():
-        size = apart * (len(methods) - 1) + wide + 0.3, high + 0.6
-        box((left - 0.15, y - 0.15), size, "#f3f3f3")
-        ax.text(left, y + high + 0.2, f"{name}: {often}", color="#555555", va="center")
-        for place, (method, makes) in enumerate(methods.items()):
-            x = left + place * apart
-            box((x, y), (wide, high), "white")
-            ax.text(x + wide / 2, y + 0.74, method, **MIDDLE)
-            ax.text(x + wide / 2, y + 0.32, makes, color="#444444", **MIDDLE)
-            if place:
-                arrow((x - apart + wide, y + high / 2), (x, y + high / 2), 10)
-    arrow((3.0, 2.05), (3.0, 1.55), 14)
-    rows = [f"{name}: {', '.join(methods)}" for name, (_, _, methods) in FLOW.items()]
-    describe(ax.figure, f"The stages of the trainer as boxes. {'; '.join(rows)}.")
-    return ax
-
-
 # What probes say, what defects cost.
 
 
@@ -177,7 +117,9 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
     ax.tick_params(length=0)
     ax.grid(visible=False)
     ax.invert_yaxis()
-    ax.set_xlabel("broken trainer, from the largest loss of reward to the largest gain")
+    ax.set_xlabel(
+        "number of the bug, from the largest loss of reward to the largest gain"
+    )
     worst = max(map(max, table))
     patches = [
         Patch(color=shade, label=name)
@@ -192,22 +134,31 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
     return ax
 
 
-def plot_costs(
-    costs: dict[int, tuple[float, float]], seen: Sequence[int]
-) -> list[Axes]:
-    """What each defect costs: on the left all of them, on the right near zero.
+def plot_costs(costs: dict[int, tuple[float, float]], seen: Sequence[int]) -> Axes:
+    """What each defect costs; of one too large for the picture, the number stands there.
 
     Rows of `seen` are coloured, the others grey.
     """
-    left, right = axes_row(2, width=11.0, height=1.0 + 0.22 * len(costs))
-    for ax, title in (
-        (left, "bars: three standard errors"),
-        (right, "the grey strip, magnified"),
-    ):
-        draw_costs(ax, costs, "reward with the bug minus without", title, seen)
-    near = (-0.1, 0.07)
-    left.axvspan(*near, color="grey", alpha=0.2, lw=0)
-    right.set(xlim=near, yticklabels=[])
-    left.set_ylabel("trainer")
+    ax = axes_row(width=9.0, height=1.0 + 0.2 * len(costs))[0]
+    title = "bars: three standard errors on either side"
+    draw_costs(ax, costs, "reward with the bug minus without", title, seen)
+    least = -0.15
+    for row, (mean, _) in enumerate(costs.values()):
+        if mean < least:
+            ax.text(least, row, f" ◂ {mean:.2f}", color=ILL, va="center", fontsize=11)
+    ax.set(xlim=(least, 0.08), ylabel="number of the bug")
     plt.tight_layout()
-    return [left, right]
+    return ax
+
+
+def print_seen(awake: Mapping[int, Any], default: Mapping[int, Any]) -> None:
+    """How many defects the reward tells from nothing, by the way that it goes: at the
+    settings that wake each, and at the script's own."""
+    for name, costs, num_pairs in (
+        ("eight pairs of runs", awake, 8),
+        ("one pair of runs", awake, 1),
+        ("eight pairs, default settings", default, 8),
+    ):
+        seen = [cost.mean for cost in costs.values() if cost.is_seen(num_pairs)]
+        lower = sum(mean < 0 for mean in seen)
+        print(f"{name:30} {lower:2} lower the reward, {len(seen) - lower} raise it")
