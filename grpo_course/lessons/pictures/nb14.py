@@ -16,13 +16,18 @@ from grpo_course.classroom.plots import (
     LINES,
     PI,
     UP,
+    axes_grid,
     axes_row,
     draw_arrow,
     finish,
     legend_above,
     plot_bands,
+    plot_lines,
+    sign_colour,
 )
 from grpo_course.lessons.answer_tree import AnswerTree
+
+BAND = "k (band: 80 % of the seeds)"
 
 
 def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
@@ -96,12 +101,11 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
     ax = axes_row(width=7.5, height=3.6)[0]
     for row, ((name, each), law) in enumerate(zip(weights.items(), laws, strict=True)):
         look: dict[str, Any] = {"color": COLOURS[row]}
-        ax.plot(rates, each, ls=LINES[row], label=f"by {name}", **look)
+        ax.plot(rates, each, ls=LINES[row], label=f"by {name}, G = 8", **look)
         ax.plot(rates, law, ls=":", lw=1.2, **look)
     ax.set(xscale="log", yscale="log", ylim=(0.5, 60))
-    legend_above(
-        finish(ax, "solve rate p of the prompt", "weight of the prompt, G = 8")
-    )
+    ax.plot([], [], ls=":", lw=1.2, color=LEVEL, label="large groups")
+    legend_above(finish(ax, "solve rate p of the prompt", "weight of the prompt"))
     return ax
 
 
@@ -114,7 +118,7 @@ def plot_pass_at_k(
     """
     axes = axes_row(len(curves), width=9.0)
     for ax, (name, pair) in zip(axes, curves.items(), strict=True):
-        plot_bands(dict(pair), "pass@k", "k", f"{name} start", ks.tolist(), ax)
+        plot_bands(dict(pair), "pass@k", BAND, f"{name} start", ks.tolist(), ax)
         ax.set(xscale="log", ylim=(-0.03, 1.03))
         if (k := crossed[name]) <= ks[-1]:
             ax.axvline(k, color="black", ls=":", lw=1)
@@ -123,9 +127,17 @@ def plot_pass_at_k(
     return axes
 
 
-def plot_weighed(curves: Mapping[str, Tensor], ks: Tensor) -> Axes:
-    """pass@k over k, a line each, and each seed as a thin one. curves[name] [k seed]."""
-    ax = axes_row(width=7.5, height=3.8)[0]
-    plot_bands(dict(curves), "pass@k", "k", x=ks.tolist(), ax=ax)
-    ax.set(xscale="log", ylim=(0.82, 1.005))
-    return ax
+def plot_outvoted(paths: Mapping[str, Tensor], own: Tensor, both: Tensor) -> None:
+    """A prompt's solve rate over exact steps, and what pushes it before the first.
+
+    paths[policy] [step]; own is the push of its own gradient, both with the others'.
+    """
+    left, right = axes_grid(1, 2, width=9.0, height=3.2)[0]
+    steps = range(max(map(len, paths.values())))
+    plot_lines(dict(paths), steps, "exact step", "solve rate of the prompt", ax=left)
+    left.set(ylim=(-0.03, 1.03))
+    pushes = {"its own": own, "the others": both - own, "both": both}
+    heights = [each.item() for each in pushes.values()]
+    right.bar(list(pushes), heights, color=[sign_colour(each) for each in heights])
+    right.axhline(0, color="black", lw=1)
+    finish(right, "whose gradient", "push on p at the start", "shared weights")
