@@ -47,6 +47,10 @@ def for_honesty(asked: Tensor, written: Tensor) -> Tensor:
     return right.float().expand(written.shape)
 
 
+def for_the_sum(asked: Tensor, written: Tensor) -> Tensor:
+    return turn_rewards(asked, written).sum(-1, keepdim=True).expand(written.shape)
+
+
 def for_the_turn(asked: Tensor, written: Tensor) -> Tensor:
     return turn_deltas.solution(turn_rewards(asked, written))
 
@@ -69,6 +73,7 @@ def learned(
     return success(logits)
 
 
+soon = partial(learned, rate=1.0, budget=4_000)
 ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
 Chain = partial(Claim, not_tried=ALL_PROMPTS)
 # fmt: off
@@ -76,10 +81,10 @@ CLAIMS = (
     Chain("16.mask", "With the tool's tokens out of the loss, more is learned.",
         (partial(with_tool, who=turn_mask.solution),
         partial(with_tool, who=everything))),
-    Chain("16.turn", "Three calls: credit to the turn learns more than to the whole.",
-        (partial(learned, credit=for_the_turn), learned)),
-    Chain("16.luck", "Three calls: paid for honest chains alone, it learns more.",
-        (partial(learned, credit=for_honesty), learned)),
+    Chain("16.turn", "4000 turns: credit to the turn learns more than the sum to all.",
+        (partial(soon, credit=for_the_turn), partial(soon, credit=for_the_sum))),
+    Chain("16.luck", "4000 turns: paid for honest chains alone, it learns more.",
+        (partial(soon, credit=for_honesty), soon)),
     Chain("16.groups", "Three calls: groups of 8 learn more than groups of 32.",
         (learned, partial(learned, group=32))),
     Chain("16.updates", "Three calls: 4 prompts at a third of the rate learn more.",

@@ -49,7 +49,7 @@ def judge_suspects(
             harms = -mean >= max(ENOUGH * error, LEAST)
             convicted |= {name} if helps else set()
             word = "It helps." if helps else "No help is seen."
-            word = "It harms. Turn the knob the other way." if harms else word
+            word = "It harms." if harms else word
             finding = f"{numbers}. {word}"
         print(textwrap.fill(f"{name}: {finding}", WIDTH, subsequent_indent="    "))
     missing = what_is_missing(accused, convicted, tried, turned, set(experiments))

@@ -74,6 +74,16 @@ the first empty turn. Others may follow: a tool says nothing, and the policy goe
 lengths.cumsum(-1) => lengths.gather(-1, \
 (lengths == 0).int().argsort(stable=True)).cumsum(-1) | You skip the empty turns, so what follows them goes to the \
 wrong side. An empty turn is one, too: keep its place.
+return ((n := (torch.arange(width)[:, None] > lengths.cumsum(-1)[..., None, :]).sum(-1)) \
+% 2 == 0) & (n < lengths.shape[-1]) | Each turn is one token too long: a turn of one \
+token has ended at position 1. Compare with >=, or give searchsorted right=True.
+return ((n := (torch.arange(width)[:, None] >= lengths.cumsum(0)[..., None, :]).sum(-1)) \
+% 2 == 0) & (n < lengths.shape[-1]) | You add up along the first axis, so the turns of \
+one response are added to another's. Add up the turns of each response: cumsum(-1).
+return (torch.arange(width) % 2 == 0).expand(*lengths.shape[:-1], width) | Every second \
+position is True, as if each turn were one token long. Ask which turn a position lies in.
+lengths.cumsum(-1) => (0 * lengths + lengths.flatten(0, -2)[0]).cumsum(-1) | All \
+responses have the mask of the first. Each has turns of its own.
 """
 
 
@@ -130,4 +140,19 @@ deviation as well. The task only takes off the mean.
 to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
 keepdim=True)) / (to_go.std(dim=-2, keepdim=True) + 1e-4) | You divide by the standard \
 deviation as well. The task only takes off the mean.
+to_go - to_go.mean(dim=-2, keepdim=True) => to_go.mean(dim=-2, keepdim=True) - to_go \
+| The sign is the wrong way round: a turn that earned more than the mean has a \
+positive delta.
+to_go.mean(dim=-2, keepdim=True) => to_go.mean() | One mean for all turns of all \
+groups. Compare a turn with the same turn of its own group.
+to_go.mean(dim=-2, keepdim=True) => to_go.mean(dim=0, keepdim=True) | The mean is over \
+the first axis. A group is the axis trial, the second from the end.
+to_go.mean(dim=-2, keepdim=True) => to_go.median(dim=-2, keepdim=True).values | You \
+take off the median. The task takes off the mean.
+to_go.mean(dim=-2, keepdim=True) => rewards.sum(-1, keepdim=True).mean(dim=-2, \
+keepdim=True) | You take off the mean of the whole sum. Take off that of the sum from \
+this turn to the end.
+to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
+keepdim=True)) * to_go.shape[-2] / max(to_go.shape[-2] - 1, 1) | You leave the turn \
+itself out of its mean. The mean is over the whole group.
 """

@@ -15,9 +15,7 @@ from grpo_course.classroom.plots import (
     LINES,
     UP,
     axes_row,
-    divide_bars,
     finish,
-    legend_above,
     legend_below,
     write,
 )
@@ -82,15 +80,3 @@ def plot_conversations(
     text = f"From what is read to what is written, turn by turn. {'; '.join(texts)}."
     describe(ax.figure, text)
     return ax
-
-
-def plot_luck(right: Tensor, honest: Tensor) -> Axes:
-    """What share of conversations ends right, and by what: a bar a number of calls."""
-    (ax,) = axes_row(height=0.7 + 0.36 * len(right))
-    parts = {"all turns copy": honest, "luck": (right - honest).clamp(min=0)}
-    looks = [{"color": UP}, {"fc": DOWN, "ec": "white", "hatch": "///"}]
-    divide_bars(ax, parts, [f"calls: {calls}" for calls in range(len(right))], looks)
-    ax.axvline(0.25, color="black", ls=":")
-    ax.set_xlim(right=0.42)
-    finish(ax, "P(right), exact; dotted: a guess", "")
-    return legend_above(ax)
