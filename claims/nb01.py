@@ -18,7 +18,7 @@ from claims.runner import (
     Setting,
     sort_after,
 )
-from grpo_course.lessons.reward_tables import reward_from_table
+from grpo_course.lessons.reward_tables import elsewhere, reward_from_table
 from grpo_course.sort import (
     all_responses,
     all_rewards,
@@ -64,9 +64,7 @@ def lowered(prompt: Tensor, others: bool) -> Tensor:
     if not others:
         return paid
     wrong = usual < usual.max()
-    order = torch.randperm(int(wrong.sum()), generator=Generator().manual_seed(0))
-    usual[wrong] -= (usual - paid)[wrong][order]
-    return usual
+    return usual - elsewhere((usual - paid)[None], wrong[None])[0]
 
 
 def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
@@ -82,13 +80,17 @@ def after_lowering(setting: Setting, others: bool = False) -> Tensor:
     return paid_by(setting, partial(lowered, others=others))
 
 
-def exact_and_half(prompt: Tensor) -> Tensor:
-    """The exact reward, and half a point for inclusion + ordering's dead ends. [all]"""
+def exact_and_half(prompt: Tensor, others: bool = False) -> Tensor:
+    """The exact reward, and half a point for inclusion + ordering's dead ends. -> [all]
+
+    With `others` as many wrong responses at random have it.
+    """
     exact, partial_credit = (
         all_rewards(prompt[None], 5, fn)[0]
         for fn in (sort_exact_reward, sort_inclusion_ordering_reward)
     )
-    return exact + is_dead_end(partial_credit) / 2
+    half = is_dead_end(partial_credit) / 2
+    return exact + (elsewhere(half[None], exact[None] == 0)[0] if others else half)
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -134,6 +136,10 @@ CLAIMS = (
         "The exact reward teaches less when the other's dead ends earn half a point.",
         (SGD | {"reward_fn": sort_exact_reward},
          partial(paid_by, table=exact_and_half))),
+    Claim("01.random",
+        "The exact reward teaches less when a few wrong responses earn half a point.",
+        (SGD | {"reward_fn": sort_exact_reward},
+         partial(paid_by, table=partial(exact_and_half, others=True)))),
     Claim("01.lowered",
         "Without its dead ends, the reward that has them teaches more.",
         (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),

@@ -67,6 +67,18 @@ number to the smallest. Sorted means ascending.
 return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A \
 point needs the right number at the right position: compare position by position with \
 zip.
+return sum(x in response for x in prompt) | You count numbers that occur anywhere. A \
+point needs the right number at the right position: compare position by position with \
+zip.
+return (Counter(prompt) & Counter(response)).total() | You count numbers that occur \
+anywhere. A point needs the right number at the right position: compare position by \
+position with zip.
+sorted(prompt) => prompt; response = sorted(response) | You sort the response and \
+leave the prompt as it is. It is the other way round: sort the prompt only.
+1.0 for x => x for x | You add up the numbers that are right. Count them: one point \
+for each.
+zip(response, truth) => zip(response[1:], truth[1:]) | The first position is missing: \
+counting begins at 0.
 return float(sorted(prompt) == response) | You give all or nothing. Partial credit \
 gives one point for each position that is right.
 return _matches_until_wrong(prompt, response) | You stop at the first wrong position. \
@@ -143,9 +155,9 @@ shared.total() + ordering => shared.total() | The points for order are missing: 
 one for each adjacent pair of the response with x <= y.
 shared.total() + ordering => ordering | The points for inclusion are missing: each \
 number of the prompt that the response covers earns one.
-return _and_order(sum(x in response for x in prompt), response) | `x in response` lets \
-one number of the response cover the same number of the prompt twice: this is the \
-hack. Use up what is covered.
+return _and_order(sum(x in response for x in prompt), response) | `x in response`, or \
+a difference of sets, lets one number of the response cover the same number of the \
+prompt twice: this is the hack. Use up what is covered.
 return _and_order(len(set(prompt) & set(response)), response) | A repeated number \
 earns only once: a set forgets how often a number occurs, and len() of a Counter \
 counts different ones. Count with multiplicity: .total() adds up what a Counter holds.

@@ -1,6 +1,5 @@
 """What notebook 01 alone draws."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -35,40 +34,25 @@ def plot_reward_counts(rewards: dict[str, Tensor]) -> list[Axes]:
     return axes
 
 
-def plot_reward_map(
-    rewards: dict[str, Tensor], dead_ends: dict[str, Tensor]
-) -> list[list[Axes]]:
+def plot_reward_map(cube: Tensor, dead_ends: Tensor) -> list[Axes]:
     """The reward of each response, as a colour and a number, its dead ends framed.
 
-    A row of tables for each reward, and in it a table for each first number; the
-    second number is the row of the table, the third its column. rewards[name] is
-    [first second third], dead_ends[name] lists the responses in question, [end pos].
+    A table for each first number; the second number is its row, the third its column.
+    cube is [first second third], dead_ends lists the responses in question, [end pos].
     """
-    grid = axes_grid(len(rewards), 5, 10.0, 0.6 + 1.8 * len(rewards))
-    for axes, (name, cube) in zip(grid, rewards.items(), strict=True):
-        draw_rewards(axes, cube)
-        for first, second, third in dead_ends[name].tolist():
-            look = {"ec": DOWN, "lw": 2, "path_effects": LINED}
-            frame(axes[first], second, third, 0.9, **look)
-        beside = {"xycoords": "axes fraction", "rotation": 90, "weight": "bold"}
-        write(axes[0], name, 0, 0.5, (-54, 0), **beside)
-    for above, below in zip(grid[0], grid[-1], strict=True):
-        above.set_xlabel("")
-        below.set_title("")
-    told = ", ".join(f"{name} {len(ends)}" for name, ends in dead_ends.items())
-    text = "Each response as a cell with its reward, dead ends framed"
-    describe(grid[0][0].figure, f"{text}: {told}.")
-    return grid
-
-
-def draw_rewards(axes: Sequence[Axes], cube: Tensor) -> None:
-    """Rewards as colours with their numbers; a star at the best. [5 5 5]"""
+    (axes,) = axes_grid(1, 5, 10.0, 2.4)
     low, best = cube.min().item(), cube.max().item()
 
     def text_at(at: tuple) -> str:
         return "★" if cube[at] == best else f"{cube[at]:g}"
 
     draw_cube(axes, cube, text_at, limits=(low, best))
+    for first, second, third in dead_ends.tolist():
+        look = {"ec": DOWN, "lw": 2, "path_effects": LINED}
+        frame(axes[first], second, third, 0.9, **look)
+    text = "Each response as a cell with its reward, dead ends framed"
+    describe(axes[0].figure, f"{text}: {len(dead_ends)}.")
+    return axes
 
 
 def plot_means(
