@@ -125,6 +125,12 @@ said.rpartition("</answer>")[0] => said | You accept an answer that is never clo
 It may have been cut off in the middle of a number: without </answer> return None.
 if opened else None => if opened else "" | Without a pair of tags you return an empty \
 text. Return None, so that nobody takes it for an answer that was given.
+inside.partition("</answer>")[0].strip() => "".join(filter(str.isdigit, \
+inside.partition("</answer>")[0])) | You keep the digits only. Return the whole text \
+between the tags: its number is read later.
+if opened else None => if opened else completion.strip() | Where a tag is missing, \
+split(...)[-1] is the whole text. Ask first whether there is a pair, and return None \
+if not.
 return _last("<answer>(.*?)</answer>", completion) | A `.` stops at the end of a \
 line, and an answer may have several lines: re.S, or rpartition, which needs no dot.
 return _last("(?s)<answer>(.*)</answer>", completion) | `.*` is greedy: with two \
@@ -236,8 +242,8 @@ does.
 return format_reward([completion])[0] * correctness_reward([completion], [answer])[0] \
 | You pay a part for a part of the form, as format_reward does. Here only the whole form \
 pays: compare it with [1.0].
-whole and right => right | You judge the answer and not the form: no thinking, and \
-several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
+whole and right => right | You judge the answer, and the form not at all or only in \
+part: no thinking, and several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
 whole and right => whole | You judge the form and not the answer: a wrong number in \
 the template is paid in full. Ask correctness_reward as well.
 whole and right => True | Everything is paid. A list is true even as [0.0]: compare \
@@ -329,6 +335,9 @@ a token is, not where it stands. Padding may be any token, and the policy may wr
 0: only the first EOS behind the prompt decides.
 response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind \
 the response. Nobody chose it: stop after the first EOS.
+torch.zeros_like => torch.ones_like && response_mask(tokens => \
+~response_mask(tokens | Your mask is inverted: it is True where the policy \
+wrote nothing.
 return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the \
 response. It has to be as wide as the row: put it behind `prompt_width` places that \
 are False.
