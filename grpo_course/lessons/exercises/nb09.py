@@ -236,13 +236,9 @@ torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding i
 1, and the delta still counts there. Leave the padding out of the sum as well.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing \
 is clipped: this is the unclipped loss.
-torch.minimum => torch.maximum | You take the larger of the two. Clipping must never \
-promise more than the ratio does: torch.minimum.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * \
 each | You take the clipped gain always. A bad response at a ratio of 50 must still \
 be pushed down: take the smaller of clipped and unclipped, torch.minimum.
-clamp(0.8, 1.2) => clamp(max=1.2) | You clamp on one side only. A bad response's \
-ratio is held at 0.8: clamp(0.8, 1.2).
 -kept.sum() / mask.sum() => -(kept.sum((-1, -2)) / mask.sum((-1, -2))).mean() | You \
 average the tokens of each prompt, and then the prompts. The token mean has one \
 divisor, the number of all tokens of the batch: mask.sum().
@@ -367,8 +363,6 @@ response's own tokens.
 response_mask(responses, eos) => responses != eos | `responses != eos` drops the EOS, \
 which the policy chose, and keeps padding that is another token. Count the EOS before \
 each position.
-width = old_log_probs.shape[-1] => width = 4 | You have written down the width of one \
-batch. A response is as wide as old_log_probs: old_log_probs.shape[-1].
 response_mask(responses, eos) => response_mask(tokens[..., -width - 1 : -1], eos) | \
 Your mask is cut one place early, like the logits. It belongs to the response's own \
 tokens: tokens[..., -width:].
@@ -383,9 +377,4 @@ masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \
 log_probs.detach() | You compare the policy with itself, so every ratio is 1, and \
 nothing is ever clipped. The old scores are the argument old_log_probs, noted when \
 the responses were sampled.
-.log_softmax(dim=-1) => .log_softmax(dim=-2) | You normalize over the places of the \
-text. The chances of all tokens at one place sum to one: the vocabulary is the last \
-axis.
-.log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax \
-over the vocabulary first.
 """

@@ -134,8 +134,6 @@ already the mean over the responses of its group: divide by the number of groups
 over mask[None].
 len(deltas) => 8 | You divide by 8. A rollout of other groups than eight must work, too: \
 how many are there in deltas?
-mask=mask) => mask=mask, aggregation="token_mean") | You take the mean over all tokens \
-of a group. compute_loss takes the mean of each response first.
 rollout.mask, deltas) => rollout.mask, deltas[: [*deltas.any(-1), False].index(False)]) \
 | Your loop ends at the first tied group. Others may follow: pass over it.
 if delta.any(): => if True: | A group whose deltas are all zero is computed as well. \
@@ -144,17 +142,9 @@ if delta.any(): => if delta.sum() > 0: | Your test takes mixed groups for tied: 
 deltas of each group add up to zero. Ask whether any of them is not.
 if delta.any(): => if delta.all(): | Your test leaves out a group in which one \
 response is as good as the mean. A group is tied only if all its deltas are zero.
-(loss / len(deltas)).backward() => (-loss / len(deltas)).backward() | The sign is \
-wrong: compute_loss gives what is to be minimized already.
-(loss / len(deltas)).backward() => (loss / len(deltas)).backward(); \
-torch.nn.utils.clip_grad_norm_(policy.model.parameters(), 1.0) | You shorten the \
-gradient. `update` does that later, once, when all groups have added theirs.
 (loss / len(deltas)).backward() => policy.model.zero_grad(); \
 (loss / len(deltas)).backward() | You clear the gradient, and with it what the groups \
 before have added. `update` clears it after its step.
-Rollout(prompt[None], responses[None], mask[None]) => policy.sample(prompt[None], \
-num_responses=len(delta)) | You sample again. The deltas belong to the responses that \
-are there: score those.
 (loss / len(deltas)).backward() => loss / len(deltas) | Nothing has called backward(), \
 so no weight has a gradient. Call it once a group, inside the loop.
 """

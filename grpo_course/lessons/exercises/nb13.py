@@ -51,24 +51,13 @@ missing above: the sum takes padding in, and the divisor does not.
 log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width of \
 the tensor: .mean(-1) takes padding for tokens. Divide by the response's own length, \
 mask.sum(-1).
-log_probs - old_log_probs => old_log_probs - log_probs | Upside down: pi stands \
-above, pi_old below.
 return (log_probs - old_log_probs).mean(-1).exp() | The mask is missing: the mean takes \
 padding in. Add up under the mask, and divide by the response's own length.
-mask.sum(-1) => mask.sum() | You divide by the tokens of all responses together. Divide \
-by the response's own length, mask.sum(-1).
-return (log_probs / old_log_probs * mask).sum(-1) / mask.sum(-1) | You divide \
-log-probabilities. The logarithm of a ratio is their difference, and exp comes last.
 log_probs - old_log_probs => log_probs / old_log_probs | You divide log-probabilities. The \
 logarithm of a ratio is their difference.
-mask.sum(-1) => mask.sum(-1).float().mean() | You divide by the mean length of all \
-responses. Divide by the response's own length, mask.sum(-1).
 return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | The \
 mask gives padding a ratio of 0, and the product becomes 0. Mask the logarithms: a 0 \
 adds nothing to their sum.
-.exp() => .exp().clamp(0.97, 1.04) | You clip the ratio as well. Only the ratio is asked \
-for.
-.exp() => | This is the logarithm of the ratio: the exp is missing.
 """
 
 
@@ -112,33 +101,19 @@ clipped loss: it takes the gradient of the tokens that it clips. CISPO weighs de
 log pi, so every token pulls.
 ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens above the \
 bound are dropped. CISPO keeps them, with weight 1.2.
-.clamp(max=1.2) => | The ratio has no bound. Clamp it from above, at 1.2.
 .clamp(max=1.2) => .clamp(0.8, 1.2) | You bound the weight from below, too, as the clip \
 does. A token that has become rare then weighs 0.8 and not its ratio. Only the upper \
 bound is asked for.
 .clamp(max=1.2) => .clamp(min=1.2) | Your bound is a floor: all ratios below 1.2 are \
 raised to it. It is to be a ceiling: clamp(max=1.2), or torch.minimum. clamp(1.2) \
 bounds from below, too.
-.clamp(max=1.2).detach() => && -(weight * deltas[..., None] * log_probs) => \
--torch.minimum(ratio * deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) \
-&& weight = ratio => pass | This is PPO's loss, without log pi: it takes the gradient \
-of the tokens that it clips. CISPO weighs delta log pi, so every token pulls.
 * log_probs) => * ratio) | The ratio stands in the place of log pi. CISPO weighs delta \
 log pi: the gradient flows through log_probs itself.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
 deltas[..., None]).detach() | You take the minimum after the deltas, \
 as PPO does, so bad tokens have no bound. Bound the ratio first.
-weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], 1.2 * \
-deltas[..., None]).detach() | You take the minimum after the deltas, as PPO does, so a \
-bad token weighs at least 1.2. Bound the ratio first.
-* log_probs) => * (log_probs - old_log_probs)) | The gradient is right, and the value \
-is not: the loss has log pi alone, without log pi_old.
-* log_probs) => * log_probs.exp()) | This pulls on the probability. CISPO pulls on its \
-logarithm, which log_probs already is.
 * log_probs) => ) | log pi is missing: the weight is frozen, so nothing here has a \
 gradient.
-.clamp(max=1.2) => .clamp(max=1.28) | The bound is 1.2 here, and not DAPO's 1.28.
--(weight => (weight | The minus sign is missing: an optimizer minimizes.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the \
 naive loss. Multiply by the bounded ratio, detached.
 """

@@ -25,44 +25,22 @@ weights_of_large_groups.mistakes = """
 at p = 0.5 the table says 2, and not 4.
 1 / (p * (1 - p)).sqrt() => 1 / p.sqrt() | That is the second row where p is small. \
 Look at mirror images: 0.9 weighs as much as 0.1.
-1 / (p * (1 - p)).sqrt() => ((1 - p) / p).sqrt() | That is the second row where p is \
-small. Look at mirror images: 0.9 weighs as much as 0.1.
-1 / (p * (1 - p)).sqrt() => 1 / p | The second row is not the third: by the spread, \
-0.9 weighs as much as 0.1.
-1 / (p * (1 - p)).sqrt() => 2 / (4 * p * (1 - p)) | The second row is right at p = 0.5 \
-alone. In groups of hundreds, how do the weights of 0.1 and 0.01 compare?
 1 / (p * (1 - p)).sqrt(), 1 / p => 1 / p.std().expand_as(p), 1 / p.mean().expand_as(p) \
 | The spread and the mean are those of the rewards in a group, not those of the \
 prompts: each p has its own weight.
-1 / (p * (1 - p)).sqrt() => 2 * torch.ones_like(p) | The second row is 2 at p = 0.5 \
-alone. Ask for 0.1 and 0.01, in groups of hundreds.
-1 / (p * (1 - p)).sqrt() => (p * (1 - p)).sqrt() | The second row is upside down: hard \
-prompts weigh more, not less.
 1 / p] => (1 - p) / p] | That is the third row where p is small. At p = 0.5 the table \
 says 2, and not 1.
-1 / p] => 1 / (2 * p)] | The third row is half of the table's: at p = 0.5 it says 2, \
-and not 1.
-1 / p] => 1 / p**2] | The third row rises too fast: at p = 0.5 the table says 2, and not 4.
 1 / p] => 1 / (p * (1 - p))] | The third row has no mirror images: at p = 0.9 the \
 table says 1.11, and at 0.1 it says 10.
-1 / p] => 1 / (1 - p)] | The third row is turned round: divided by the mean, hard \
-prompts weigh more, not less.
 1 / (p * (1 - p)).sqrt(), 1 / p => (p * (1 - p)).sqrt(), p | These are the divisors. \
 The weight is one over each: hard prompts weigh more, not less.
 torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => torch.ones_like(p), 1 / p, 1 / \
 (p * (1 - p)).sqrt() | The rows are in another order: nothing, the spread, the mean.
 torch.ones_like(p), => torch.full_like(p, 0.875), | 0.875 is (G - 1) / G of a group \
 of 8. Ask for groups of hundreds.
-torch.ones_like(p), => p, | By nothing, the table says 0.875 for each p: what does it \
-say when G is 500?
 torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => p * (1 - p), (p * (1 - \
 p)).sqrt(), 1 - p | Begin with the first row: by nothing, the table says the same for \
 each p.
-torch.ones_like(p), => p * (1 - p), | By nothing, the table says 0.875 for each p: what \
-does it say when G is 500?
-torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p]) => \
-torch.stack([torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p], -1) | A row is a \
-divisor and a column a prompt: stack along the first axis.
 """
 
 
@@ -87,26 +65,12 @@ return 1 - (1 - solve_rates.mean(-1)) ** k | The mean comes last. A mean solve r
 hides the prompts that are never solved.
 return (solve_rates**k).mean(-1) | This is the chance that all k are right. pass@k \
 asks for at least one.
-** k => ** (k - 1) | All k responses are drawn and may be wrong, not k - 1: at k = 1, \
-pass@k is the solve rate.
-** k => ** (k + 1) | There are k responses, not k + 1: at k = 1, pass@k is the solve \
-rate.
-(1 - solve_rates) ** k => (-k * solve_rates).exp() | exp(-kp) is near the chance that \
-all k are wrong only where p is small: take that chance itself.
-return (1 - 1 - solve_rates**k).mean(-1) | Parentheses are missing: the chance of a \
-wrong response is (1 - p), and all of it is raised to k.
 return 1 - ((1 - solve_rates) ** k).prod(-1) | This is the chance that any prompt at \
 all is solved. Average over the prompts.
-.mean(-1) => .max(-1).values | This is pass@k of the best prompt. Average over the \
-prompts.
 (1 - (1 - => ((1 - | This is the chance that all k are wrong. pass@k is one minus it.
 return (solve_rates * k).clamp(max=1).mean(-1) | The chances of k responses do not add \
 up: two of them can both be right. Take the chance that all k are wrong.
 return solve_rates.mean(-1) | This is pass@1: k plays no part in it.
-return (1 - (1 - solve_rates) ** k).mean() | Each seed has its own mean: average over \
-the last axis alone.
-return (1 - (1 - solve_rates) ** k).mean(0) | The first axis is the seed. Average over \
-the prompts, the last one.
 return 1 - (1 - solve_rates) ** k | That is pass@k of each prompt. Average it over \
 the prompts, the last axis.
 return (1 - solve_rates**k).mean(-1) | This is the chance that not all k are right. \

@@ -25,10 +25,6 @@ HINGE = (
     "This is a hinge: from some difference on a pair pulls no more. Take -log sigmoid "
     "of the difference."
 )
-SQUARED = (
-    "You square the difference: a pair that is very right is then pulled back. Take "
-    "-log sigmoid of the difference."
-)
 DIVIDED = (
     "You divide the rewards, which may be 0 or negative. The choice depends on their "
     "difference."
@@ -56,36 +52,21 @@ bradley_terry_loss.cases = (
     ),
 )
 bradley_terry_loss.mistakes = f"""
--torch => torch | The sign is missing: this is the log-likelihood, which should grow. \
-A loss is minus that.
-chosen - rejected => rejected - chosen | You swapped the two: this teaches that the \
-rejected response is better. It is chosen minus rejected.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
 return (1 - (chosen - rejected).sigmoid()).mean() | {NO_LOG}
-return (1 - (chosen - rejected).sigmoid()).square().mean() | {NO_LOG}
-return (chosen - rejected).square().mean() | {SQUARED}
-return (1 - (chosen - rejected)).square().mean() | {SQUARED}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
 return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
-return -(chosen.sigmoid() - rejected.sigmoid()).mean() | {SEPARATE}
-chosen - rejected).mean() => chosen - rejected).exp().mean().log() | You average the \
-probabilities before the logarithm: a pair that is very wrong hides among others. Each \
-pair has a loss of its own, and the mean comes last.
 return -(chosen - rejected).mean() | This is the mean difference, which can grow for \
 ever. The probability of the choice is its sigmoid; the loss is minus the logarithm of \
 that.
 return -torch.nn.functional.logsigmoid(chosen / rejected).mean() | {DIVIDED}
-return -(chosen / rejected).log().mean() | {DIVIDED}
 return -(chosen / (chosen + rejected)).log().mean() | You take the rewards themselves \
 for strengths, and they may be negative. The strengths are e to the rewards; chosen \
 over both is then the sigmoid of the difference.
 return (1 - (chosen - rejected)).relu().mean() | {HINGE}
-return (rejected - chosen).relu().mean() | {HINGE}
 return -torch.sigmoid((chosen - rejected).mean()).log() | You average the differences \
 before the loss: a pair that is very right hides one that is wrong. Each pair has a \
 loss of its own, and the mean comes last.
-.mean() => .sum() | You sum over the pairs. Take the mean, or the learning rate would \
-depend on how many pairs there are.
 """
 
 
@@ -104,14 +85,6 @@ NO_REFERENCE = (
 NO_RATIO = (
     "You take the probabilities, or their ratio, for the reward. It is beta times the "
     "logarithm of the ratio: the difference of the two log-probabilities."
-)
-LOG_AGAIN = (
-    "You take a logarithm of what is one already: you are given log pi, so their "
-    "difference is the log-ratio."
-)
-IPO = (
-    "You square the distance to a margin, as IPO does. Put the reward into Bradley and "
-    "Terry's loss: -log sigmoid of the difference."
 )
 dpo_loss.insight = (
     "beta log Z is gone: it is the same for both responses of a pair. And the policy "
@@ -153,58 +126,29 @@ dpo_loss.cases = (
     ),
 )
 dpo_loss.mistakes = f"""
--torch => torch | The sign is missing: this is the log-likelihood, which should grow. \
-A loss is minus that.
-reward_chosen - reward_rejected => reward_rejected - reward_chosen | You swapped the \
-two: this teaches that the rejected response is better. It is chosen minus rejected.
 (chosen - ref_chosen) => chosen && (rejected - ref_rejected) => rejected | \
 {NO_REFERENCE}
 (chosen - ref_chosen) => (chosen - ref_chosen).exp() && (rejected - ref_rejected) => \
 (rejected - ref_rejected).exp() | {NO_RATIO}
-(chosen - ref_chosen) => (chosen.exp() - ref_chosen.exp()) && (rejected - \
-ref_rejected) => (rejected.exp() - ref_rejected.exp()) | {NO_RATIO}
 (chosen - ref_chosen) => (chosen / ref_chosen) && (rejected - ref_rejected) => \
 (rejected / ref_rejected) | You divide logarithms. The logarithm of a ratio is the \
 difference of the two logs.
-(chosen - ref_chosen) => (chosen + ref_chosen) && (rejected - ref_rejected) => \
-(rejected + ref_rejected) | The references have the wrong sign, or are exchanged. From \
-each response its own log-probability under the reference is taken away.
 -torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
 -torch.nn.functional.logsigmoid(reward_chosen).mean() | The rejected response is \
 missing. The person said which of two is better: take the difference of both rewards.
-reward_chosen = beta * => reward_chosen = | beta weights one of the two rewards alone. \
-It belongs to both.
-reward_rejected = beta * => reward_rejected = | beta weights one of the two rewards \
-alone. It belongs to both.
 reward_chosen - reward_rejected => beta * (chosen - ref_chosen - rejected - \
 ref_rejected) | A bracket is missing: of the rejected response, too, the reference is \
 taken away, so its log-probability comes back with a plus.
 beta * (chosen - ref_chosen) => chosen - ref_chosen && beta * (rejected - \
 ref_rejected) => rejected - ref_rejected | beta is missing: the reward is beta times \
 the log-ratio.
-beta * (chosen - ref_chosen) => chosen - beta * ref_chosen && beta * (rejected - \
-ref_rejected) => rejected - beta * ref_rejected | beta weights the reference alone. It \
-weights the whole log-ratio.
-(chosen - ref_chosen) => (chosen / ref_chosen).log() && (rejected - ref_rejected) => \
-(rejected / ref_rejected).log() | {LOG_AGAIN}
-(chosen - ref_chosen) => (chosen.log() - ref_chosen.log()) && (rejected - \
-ref_rejected) => (rejected.log() - ref_rejected.log()) | {LOG_AGAIN}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
-((reward_chosen - reward_rejected) / beta - 1 / (2 * beta)).square().mean() | {IPO}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
-(reward_chosen - reward_rejected - 0.5).square().mean() | {IPO}
 -torch => -beta * torch && beta * (chosen - ref_chosen) => chosen - ref_chosen && \
 beta * (rejected - ref_rejected) => rejected - ref_rejected | beta stands outside the \
 sigmoid. It belongs to the reward, inside.
-beta * (chosen - ref_chosen) => (chosen - ref_chosen) / beta && beta * (rejected - \
-ref_rejected) => (rejected - ref_rejected) / beta | You divide by beta: the reward is \
-beta times the log-ratio.
 beta * (chosen - ref_chosen) => beta * chosen - ref_chosen && beta * (rejected - \
 ref_rejected) => beta * rejected - ref_rejected | beta weights the policy alone. It \
 weights the whole log-ratio.
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
-(1 - (reward_chosen - reward_rejected).sigmoid()).mean() | {NO_LOG}
 -torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
 -(reward_chosen - reward_rejected).mean() | This is the mean difference, which \
 can grow for ever. The probability of the choice is its sigmoid; the loss is minus the \
@@ -213,15 +157,9 @@ logarithm of that.
 -(torch.nn.functional.logsigmoid(reward_chosen) + \
 torch.nn.functional.logsigmoid(-reward_rejected)).mean() | {SEPARATE}
 -torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
-(1 - (reward_chosen - reward_rejected)).relu().mean() | {HINGE}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
-(reward_chosen - reward_rejected).square().mean() | {SQUARED}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
 -torch.nn.functional.logsigmoid((reward_chosen - reward_rejected).mean()) | You \
 average the differences before the loss: a pair that is very right hides one that is \
 wrong. Each pair has a loss of its own, and the mean comes last.
-reward_rejected).mean() => reward_rejected).sum() | You sum over the pairs. Take the \
-mean, or the learning rate would depend on how many pairs there are.
 """
 
 
@@ -274,64 +212,23 @@ NEVER_BELOW = (
     "the plain log-ratio."
 )
 distillation_deltas.mistakes = f"""
-(teacher_log_probs - log_probs).detach() => (log_probs * (teacher_log_probs - \
-log_probs)).detach() | {WEIGHTED}
 (teacher_log_probs - log_probs).detach() => (log_probs.exp() * (teacher_log_probs - \
 log_probs)).detach() | {WEIGHTED}
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() * \
-(teacher_log_probs - log_probs)).detach() | {WEIGHTED}
 .detach() => .detach().clamp(min=0) | {CLAMPED}
-.detach() => .detach().clamp(max=0) | {CLAMPED}
-.detach() => .detach().clamp(-1, 1) | {CLAMPED}
-.detach() => .detach().clamp(-2, 2) | {CLAMPED}
-.detach() => .detach().clamp(-5, 5) | {CLAMPED}
-(teacher_log_probs - log_probs).detach() => (log_probs - teacher_log_probs).detach() \
-| The sign is the wrong way round: this pushes up what the teacher finds less likely.
-.detach() => | A delta is a constant: it says how hard to push, and is not pushed \
-itself. Detach it.
-(teacher_log_probs - log_probs).detach() => teacher_log_probs - log_probs.detach() | \
-A gradient still flows to the teacher. A delta is a constant: detach the difference.
-(teacher_log_probs - log_probs).detach() => teacher_log_probs.detach() - log_probs | \
-A gradient still flows to the student. A delta is a constant: detach the difference.
-torch.where(mask => torch.where(~mask | The mask is upside down: it is True for what \
-was written. Padding gets 0.
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs / log_probs).detach() \
-| You divide logarithms. The logarithm of a quotient is the difference of the two.
-torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
-deltas, 0.0).mean(dim=-1, keepdim=True) | {CENTERED}
 mask, deltas, => mask, deltas - deltas.mean(dim=-1, keepdim=True), | {CENTERED}
-mask, deltas, => mask, deltas - torch.where(mask, deltas, 0.0).sum(-1, keepdim=True) / \
-mask.sum(-1, keepdim=True), | {CENTERED}
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
 teacher judges each token by itself, and no group is asked.
-(teacher_log_probs - log_probs).detach() => (1 + teacher_log_probs - log_probs - \
-(teacher_log_probs - log_probs).exp()).detach() | This is minus k3. k1 is the plain \
-log-ratio.
  - log_probs => | You take the teacher's log-probability alone, which is never above \
 0: every token would be pushed down. Compare it with the student's.
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).exp()\
-.detach() | This is the quotient of the two probabilities, which is never below 0: no \
-token would be pushed down. Take its logarithm, the difference of the logs.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() - \
 log_probs.exp()).detach() | You compare probabilities. The KL is a mean of \
 differences between logarithms.
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).sum(-1, \
-keepdim=True).expand_as(log_probs).detach() | Every token of a response gets the same \
-delta. The teacher judges each by itself.
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0).sum(-1, \
 keepdim=True).expand_as(log_probs) | Every token of a response gets the same \
 delta. The teacher judges each by itself.
-torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) / mask.sum(-1, \
-keepdim=True) | You divide by the length. Each token is judged by itself, however long \
-the response.
 (teacher_log_probs - log_probs).detach() => ((teacher_log_probs - log_probs).exp() - 1 \
 - (teacher_log_probs - log_probs)).detach() | {NEVER_BELOW}
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs).square()\
-.detach() / 2 | {NEVER_BELOW}
-(teacher_log_probs - log_probs).detach() => -(teacher_log_probs - log_probs).square()\
-.detach() / 2 | This is minus k2, which is never above 0: no token would be pushed up. \
-k1 is the plain log-ratio.
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
 """
