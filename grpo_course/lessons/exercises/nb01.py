@@ -48,37 +48,18 @@ sorted(prompt) => prompt | You compare with the prompt as it stands. The truth i
 sorted prompt: compare with sorted(prompt).
 sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response \
 too, which does the policy's work for it. Sort the prompt only.
-x == y => x != y | You count the positions that are wrong. A reward grows with what is \
-right: compare with ==.
 if x == y) => if x == y) / len(truth) | You return the share of right positions. \
 Count them: a point for each.
 zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A \
 list of n numbers has the positions 0 to n - 1, as range(n) has.
 zip(response, truth) => zip(response[:1], truth) | You look at the first position \
 only. Is the `return` inside the loop?
-return sum(abs(x - y) for x, y in zip(sorted(prompt), response)) | You add up how far \
-the numbers are off, abs(x - y). This reward counts positions: one point where both \
-numbers are equal.
 return sum(y in prompt for y in response) | You count numbers that occur anywhere. A \
-point needs the right number at the right position: compare position by position with \
-zip.
-sorted(prompt) => sorted(prompt, reverse=True) | Your truth falls from the largest \
-number to the smallest. Sorted means ascending.
-return len(set(prompt) & set(response)) | You count numbers that occur anywhere. A \
 point needs the right number at the right position: compare position by position with \
 zip.
 return sum(x in response for x in prompt) | You count numbers that occur anywhere. A \
 point needs the right number at the right position: compare position by position with \
 zip.
-return (Counter(prompt) & Counter(response)).total() | You count numbers that occur \
-anywhere. A point needs the right number at the right position: compare position by \
-position with zip.
-sorted(prompt) => prompt; response = sorted(response) | You sort the response and \
-leave the prompt as it is. It is the other way round: sort the prompt only.
-1.0 for x => x for x | You add up the numbers that are right. Count them: one point \
-for each.
-zip(response, truth) => zip(response[1:], truth[1:]) | The first position is missing: \
-counting begins at 0.
 return float(sorted(prompt) == response) | You give all or nothing. Partial credit \
 gives one point for each position that is right.
 return _matches_until_wrong(prompt, response) | You stop at the first wrong position. \
@@ -145,9 +126,6 @@ duplicate_proof_reward.cases = (
 duplicate_proof_reward.mistakes = """
 x <= y => x < y | You use a strict < for neighbours. A sorted list may repeat a \
 number, so a tie is in order: x <= y.
-Counter(prompt) & Counter(response) => Counter(prompt) | Counter(response) | `|` keeps \
-the larger of two counts, so numbers that only one list has are paid too. `&` keeps \
-the smaller: what both have.
 return _and_order(sum(x == y for x, y in zip(sorted(prompt), response)), response) | \
 You pay for right positions, as the reward of 1.1 does. Inclusion asks which numbers \
 the response holds, wherever they stand.

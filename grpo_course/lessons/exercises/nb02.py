@@ -125,17 +125,11 @@ drawn - probs => drawn - drawn * probs | You subtract the probability at the dra
 number only. Every logit of the row stands in the sum of exponentials.
 (drawn - probs) => drawn / probs | You differentiate with respect to the probability. \
 Asked are the logits: go through the softmax.
-(drawn - probs) => drawn * probs.log() | This is the log-probability itself. Asked is \
-its derivative with respect to each logit.
 * (drawn - probs) => * drawn - probs | The reward belongs to both terms: mind the \
 brackets.
 (drawn - probs) => (drawn - probs) * (drawn * probs).sum(dim=-1, keepdim=True) | {OF_PI}
-rewards[:, None, None] => (rewards * (drawn * probs).sum(-1).prod(-1))[:, None, None] \
-| {OF_PI}
 rewards[:, None, None] => (rewards - rewards.mean())[:, None, None] | You compare with \
 the group, as in notebook 00. Here the rewards count as they are.
-rewards[:, None, None] => rewards[:, None, None] / len(rewards) | You divide by the \
-number of responses. Asked is the push of each; the average comes later.
 rewards[:, None, None] => rewards[:, None] | Your rewards run along pos. They belong \
 to trial, the first axis: rewards[:, None, None].
 """
@@ -241,8 +235,6 @@ rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4)
 naive_loss(log_probs, rewards) => naive_loss(rewards, log_probs) | You have exchanged \
 the arguments, and broadcasting lets it pass: the log-probabilities come first, then \
 the deltas.
-naive_loss(log_probs, rewards) => -(rewards[..., None] * log_probs).sum() | You add \
-everything up, so the step grows with the size of the batch. The naive loss is a mean.
 sort_distance_reward) => sort_exact_reward) | You pay for whole answers alone, as \
 sort_exact_reward does. Asked is sort_distance_reward, which pays for each number.
 responses, model) => responses, model).exp() | You weigh probabilities. The policy \
@@ -256,9 +248,6 @@ generator that you are given, so the responses are other ones. Pass it to \
 generate_responses.
 = naive_loss => = -naive_loss | The minus sign is missing. An optimizer minimizes the \
 loss, and a response that earns must become likelier.
-naive_loss(log_probs, rewards) => -(rewards * log_probs.sum(dim=-1)).mean() | You add \
-up the log-probabilities of a response, so the loss and the step are three times as \
-large. The naive loss takes the mean over pos, too.
 optimizer.zero_grad() => pass | The first update is right, and the second is not: \
 backward adds to the gradients that are there. Clear them with optimizer.zero_grad() \
 in each update.

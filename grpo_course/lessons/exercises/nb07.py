@@ -61,22 +61,13 @@ lengths * deltas.numel() => deltas.numel() | The length is missing: a response's
 tokens share its weight, so each gets 1 / length of it.
 share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so \
 that each token of a response gets the share and padding gets 0.
-share[..., None] * mask => share[..., None].expand(mask.shape) | The mask is missing: \
-multiply by it, so that each token of a response gets the share and padding gets 0.
--deltas / (lengths * deltas.numel()) => -deltas * lengths / deltas.numel() | You \
-multiply by the length. A response's tokens share its weight, so each gets 1 / length \
-of it.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by \
 their number, deltas.numel().
-lengths * deltas.numel() => lengths.square() * deltas.numel() | You divide by the \
-length twice. A response's tokens share its weight, so each gets 1 / length of it.
 return -deltas[..., None] * mask / mask.sum(dim=-2, keepdim=True).clamp(min=1) / \
 deltas.numel() | You sum the mask over the responses. The length of a response is the \
 sum along pos, the last axis.
 deltas.numel() => deltas.shape[-1] | You divide by G alone. The mean runs over all \
 responses of the batch: divide by deltas.numel().
-deltas.numel() => mask.any(dim=-1).sum() | You divide by the number of responses that \
-hold a token. The mean runs over all responses, also those without one.
 return torch.zeros(mask.shape) | You return zero everywhere: that is the value of the \
 loss. Its gradient does not vanish where delta is not zero.
 return -deltas[..., None] * mask / mask.sum() | This belongs to the token mean, which \
@@ -267,33 +258,21 @@ log_line.mistakes = f"""
 {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
--old_log_probs[mask].mean() => -(torch.where(mask, old_log_probs, 0).sum(dim=-1) / \
-mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
-one weighs more. Take one mean over all tokens of the batch.
 -old_log_probs[mask].mean() => -((old_log_probs * mask).sum(dim=-1) / \
 mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
 one weighs more. Take one mean over all tokens of the batch.
 (log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | \
 The ratio is upside down. It is pi over pi_old: exp(log_probs - old_log_probs).
-(log_probs - old_log_probs)[mask].exp() => (log_probs / old_log_probs)[mask] | You \
-divide log-probabilities. The ratio is the exp of their difference.
 -old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
 old_log_probs[mask]).sum() | You add up p log p, which is the entropy only over all \
 tokens of a vocabulary. These tokens are samples: a plain mean of the \
 log-probabilities is right.
-ratio.min().item() => ratio.max().item().real && "ratio_max": ratio.max().item() => \
-"ratio_max": ratio.min().item() | Smallest and largest ratio are exchanged.
--old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
-old_log_probs[mask]).mean() | You weigh each log-probability with its probability once \
-more. The tokens are samples already, so a plain mean is right.
 tied.float().mean().item() => tied.sum().item() | This is the number of tied groups. \
 Their share is asked for: take the mean over the groups.
 tied.float() => (~tied).float() | This is the share of the groups that are not tied. \
 The share of tied ones is asked for.
 rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards == 0).all(dim=-1) | \
 Rewards can tie at any value: a group where all are right teaches nothing either.
-rewards.amax(dim=-1) == rewards.amin(dim=-1) => rewards[..., 0] == rewards[..., -1] | \
-You look at the first and the last response only. All of the group must agree.
 rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards[..., 1:] == \
 rewards[..., :-1]).any(dim=-1) | Two equal neighbours do not make a tie. All of the \
 group must agree.

@@ -111,16 +111,10 @@ extract_answer.cases = (
 extract_answer.mistakes = """
 completion.rpartition("</think>")[2] => completion | You look into the thinking as \
 well. A model may try an answer there; what counts comes after the last </think>.
-return _last("(?s)<answer>(.*?)</answer>", completion) | A lazy `.*?` ends at the \
-nearest closing tag, but begins at the first opening one, so of two opening tags it \
-takes the wrong one along. Cut what it finds behind the last <answer>: rpartition.
 before.rpartition("<answer>") => before.partition("<answer>") | You take the first \
 pair. A model that corrects itself means its last answer: search from the end, with \
 rpartition or rfind.
 .strip() => | White space is left around the answer: strip() it.
-inside.partition("</answer>")[0].strip() => inside.strip() | A closing tag is left in \
-the answer of a model that closes it twice. Cut at the first </answer> behind the \
-<answer>: partition.
 said.rpartition("</answer>")[0] => said | You accept an answer that is never closed. \
 It may have been cut off in the middle of a number: without </answer> return None.
 if opened else None => if opened else "" | Without a pair of tags you return an empty \
@@ -232,9 +226,6 @@ honest_reward.cases = (
 # The narrow mistakes stand first: where two explain as many wrong cases, the first is
 # named.
 honest_reward.mistakes = """
-format_reward([completion]) == [1.0] => "<think>" in completion and "</think>" in \
-completion | A part of the form is enough for you. The whole form has each of the \
-four tags once, in order and filled: format_reward([completion]) == [1.0].
 correctness_reward([completion], [answer]) == [1.0] => \
 is_leniently_correct(completion, answer) | You take the last number, even of `6 or \
 7`, and even one outside the answer. Grade the answer as a whole: correctness_reward \
@@ -324,9 +315,6 @@ those tokens: training them teaches the model to ask questions.
 response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
 eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the \
 policy: without it in the mask, it never learns to stop.
-response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
-eos).cumsum(-1) <= 1 | You keep everything before the second EOS. With a pad token of \
-its own no second one comes, and the padding counts.
 return (tokens != eos) & (torch.arange(tokens.shape[1]) >= prompt_width) | You drop \
 the EOS of the response and keep the padding behind it. Stopping is a choice of the \
 policy, so its first EOS counts, and nothing after it.
@@ -335,16 +323,10 @@ a token is, not where it stands. Padding may be any token, and the policy may wr
 0: only the first EOS behind the prompt decides.
 response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind \
 the response. Nobody chose it: stop after the first EOS.
-torch.zeros_like => torch.ones_like && response_mask(tokens => \
-~response_mask(tokens | Your mask is inverted: it is True where the policy \
-wrote nothing.
 return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the \
 response. It has to be as wide as the row: put it behind `prompt_width` places that \
 are False.
 mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] \
 => tokens[:, prompt_width - 1:] | You begin one place too early, with the last token \
 of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
-mask[:, prompt_width:] = => mask[:, prompt_width + 1:] = && tokens[:, prompt_width:] \
-=> tokens[:, prompt_width + 1:] | You begin one place too late: the first token of \
-the response stands at the index prompt_width.
 """

@@ -48,13 +48,6 @@ min(1.0, 2 * ways / 2**flips) => 2 * ways / 2**flips | {EVEN}
 min(lost, won) => max(lost, won) | {FEW}
 min(lost, won) => lost | Start from the smaller of the two, whichever that is.
 min(lost, won) => won | Start from the smaller of the two, whichever that is.
-min(1.0, 2 * ways / 2**flips) => min(1.0, 2 * ways // 2**flips) | // leaves the whole \
-part of a quotient, which is 0 for a share below 1.
-2**flips => 2 ** (flips - 1) | A coin that is flipped n times can fall in 2**n ways.
-min(1.0, 2 * ways / 2**flips) => 2.0 * ways | So many falls are at least so \
-uneven. Divide by all that there are, 2**flips.
-lost + won, => 64, | Only rows that changed are flips of the coin.
-comb(flips, heads) => comb(heads, flips) | `comb(n, k)` wants the number of flips first.
 min(1.0, 2 * ways / 2**flips) => 1 - 2 * ways / 2**flips | That is how often a coin \
 falls more evenly: the question is how often it falls at least so unevenly.
 """
