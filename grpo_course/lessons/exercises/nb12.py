@@ -178,17 +178,18 @@ def found(rule):
 
 
 def yes_or_no(function, *args):
-    """What a rule says, as `if` takes it: 1 is yes. A missing `return` stays None.
-
-    Every rule that does what the task asks is right, whatever it says of this problem.
-    """
+    """What a rule says, as `if` takes it: 1 is yes. A missing `return` stays None."""
     said = function(*args)
-    if said is None:
-        return None
-    return is_lost.solution(*args) if found(function) else bool(said)
+    return None if said is None else bool(said)
 
 
-@exercise("12.2", use=yes_or_no, exact=True, draft=subtracts)
+def said_of(function, *args):
+    """What a rule says; one that does what the task asks is right, whatever it says."""
+    said = yes_or_no(function, *args)
+    return is_lost.solution(*args) if said is not None and found(function) else said
+
+
+@exercise("12.2", use=said_of, exact=True, draft=subtracts)
 def is_lost(operation, left, right):
     """str, int, int -> bool"""
     return operation == "+" and left + right in (20, 21)
