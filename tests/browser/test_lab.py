@@ -15,7 +15,7 @@ from tools.lab import FOLDER, standing
 from tools.save import tidy
 
 NOTEBOOKS = sorted(p.stem for p in (SITE.parent / "notebooks").glob("*.ipynb"))
-WITH_SLIDERS = "07_zero_loss"  # which is short, and run by a test of its own
+WITH_SLIDERS = "03_deltas"  # which is short, and run by a test of its own
 FILM = "figure.moving"
 TURNED = """() => [...document.querySelectorAll('.jp-Notebook img')]
   .map(e => getComputedStyle(e).filter.startsWith('invert'))"""
