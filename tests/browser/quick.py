@@ -4,7 +4,7 @@ import os
 
 from tools.browser import QUICK
 
-RUN = {"hour"}  # in JupyterLab; 07 and half of 01 are run by tests of their own
+RUN = {"hour"}  # in JupyterLab; 03 and half of 01 are run by tests of their own
 LOOK = {"06_training_loop"}  # of the long pages
 
 
