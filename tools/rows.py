@@ -18,9 +18,8 @@ The fifth samples eight answers of the model before training to 96 of the new ro
 those that are kept, the opening that all prompts share was read once for all rows, by
 a script: 64 greedy answers came out as here.) The sixth is the rival: the same model
 imitates solutions of GSM8K, with the prompt of the run. The last trains for a coin, and
-the third reads it. Written to
-grpo_course/lessons/rows.json. The first three take some minutes each on two cores, the
-others half an hour or more.
+the third reads it. Written to grpo_course/lessons/rows.json. The first three take some
+minutes each on two cores, the others half an hour or more.
 """
 
 import argparse
@@ -270,9 +269,13 @@ def keep(kind: str, found: dict) -> None:
     """Write it in its place: another of its name and seed goes."""
     kept, mark = read_rows(), (found["name"], found["seed"])
     others = [one for one in kept.get(kind, []) if (one["name"], one["seed"]) != mark]
-    kept[kind] = [*others, found]
-    write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+    write_rows(kept | {kind: [*others, found]})
     print(found["end"])
+
+
+def write_rows(kept: dict[str, Any]) -> None:
+    """The whole file, with what was found now."""
+    write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
 
 
 def main() -> None:
@@ -296,8 +299,7 @@ def main() -> None:
         return
     if options.sample:
         found = sampled(options.model, options.data, options.dtype)
-        kept = read_rows() | {"sampled": found}
-        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+        write_rows(read_rows() | {"sampled": found})
         print(found)
         return
     if options.supervise:
@@ -308,8 +310,7 @@ def main() -> None:
     if options.smaller:
         prompt = len(qwen.Rows.examples), qwen.MARK
         found = measure(model, tokenizer, options.data, *prompt)["start"]
-        kept = read_rows() | {"smaller": found}
-        write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+        write_rows(read_rows() | {"smaller": found})
         print(found)
         return
     for count in COUNTS:
@@ -321,7 +322,7 @@ def main() -> None:
             kept["starts"].append(found["start"])
             if (count, mark) == (len(qwen.Rows.examples), qwen.MARK):
                 kept["written"] = found["written"]
-            write_atomically(ROWS, json.dumps(kept, indent=1) + "\n")
+            write_rows(kept)
             print(found["start"], flush=True)
 
 

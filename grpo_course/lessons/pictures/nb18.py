@@ -9,6 +9,7 @@ from matplotlib.patches import Rectangle
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import DOWN, GROUND, LEVEL, UP, axes_row, finish
+from grpo_course.lessons.finale import turned
 
 
 def balance(lost: int, won: int) -> tuple[float, float]:
@@ -67,17 +68,15 @@ def plot_moves(start: str, ends: Mapping[str, str]) -> Axes:
             box = Rectangle((place, line - 0.4), 0.85, 0.8, fc=colour, ec="#c8c8c8")
             ax.add_patch(box)
             ax.text(place + 0.42, line, sign, color="white", ha="center", va="center")
-        lost, won = (
-            sum(start[r] + end[r] == kind for r in shown) for kind in ("10", "01")
-        )
+        lost, won = turned(start, end)
         told.append(f"{name}: {lost} lost, {won} won")
     ax.set_xlim(-0.5, len(shown) + 0.5)
     ax.set_ylim(len(ends) - 0.4, -0.6)
     ax.set_yticks(range(len(ends)), list(ends))
-    ax.axvline(start.count("1") - 0.07, color="black", lw=1.5)
+    right = start.count("1")
+    ax.axvline(right - 0.07, color="black", lw=1.5)
     describe(ax.figure, f"{len(shown)} of {len(start)} rows. {'; '.join(told)}.")
     ax.set_xticks([])
-    right = start.count("1")
     xlabel = f"{right} rows right before (grey: kept, −: lost)          "
     xlabel += f"{len(shown) - right} rows won at some end (+)"
     finish(ax, xlabel, "").grid(visible=False)
