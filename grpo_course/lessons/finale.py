@@ -7,7 +7,9 @@ took; `curves`, lists with a value an update; and `rows`, what was asked after h
 updates. In a row, each problem has one character, how many of its samples were right.
 """
 
+import itertools
 import json
+import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mode
@@ -82,18 +84,22 @@ def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
 
 
 def held_out(
-    record: Sequence[Run], arm: str = FIRST, stops: Sequence[int] = (0, 4, 8, 16, 32)
+    record: Sequence[Run],
+    arm: str = FIRST,
+    stops: Sequence[int] = (0, 4, 8, 16, 32),
+    way: str = "greedy",
 ) -> list[dict[str, Any]]:
     """What the runs of an arm were asked at every stop, and whether it came out right.
 
-    -> dicts of seed, operation, left, right, and came_out, one bool a stop
+    -> dicts of seed, operation, left, right, and came_out, the share of the answers
+    that were right at each stop: 0 or 1 of a greedy one
     """
     top = {LARGER: 40}.get(arm, 12)
     found = []
     for run in runs(record, arm):
         task = ShortAnswers(operands=(1, top))
         rows = [r for r in run["rows"] if r["update"] in stops]
-        rows = [r for r in rows if (r.get("split"), r.get("way")) == (SAME, "greedy")]
+        rows = [r for r in rows if (r.get("split"), r.get("way")) == (SAME, way)]
         # A run of the record asked problems of its own, made from its seed.
         asked = task.problems(
             "unseen_problems", len(rows[0]["right"]), HELD + run["seed"]
@@ -101,17 +107,46 @@ def held_out(
         for place, problem in enumerate(asked):
             left, right = problem.operands
             one = {"seed": run["seed"], "operation": problem.kind}
-            came_out = [row["right"][place] == "1" for row in rows]
+            came_out = [int(row["right"][place], 36) / row["samples"] for row in rows]
             found.append(one | {"left": left, "right": right, "came_out": came_out})
     return found
 
 
+def asked(task: ShortAnswers, seed: int, updates: int = 32) -> list[list[Run]]:
+    """The problems that each update of a run of FIRST was trained on.
+
+    -> dicts of operation, left and right
+    """
+    preset = task.presets["smollm2"]
+    count, many = preset["num_problems"], preset["num_prompts"]
+    problems = task.problems("train", count, seed)
+    order = random.Random(f"{seed} 0").sample(range(count), count)  # as chosen() draws
+    each = []
+    for problem in map(problems.__getitem__, order):
+        left, right = problem.operands
+        each.append({"operation": problem.kind, "left": left, "right": right})
+    return [each[many * at : many * (at + 1)] for at in range(updates)]
+
+
+def practised(task: ShortAnswers, seeds: int = 5) -> set[tuple[str, int, int]]:
+    """Operation, left and right of what the runs of these seeds may ask in training."""
+    count = task.presets["smollm2"]["num_problems"]
+    every = (task.problems("train", count, seed) for seed in range(seeds))
+    problems = itertools.chain.from_iterable(every)
+    return {(one.kind, one.operands[0], one.operands[1]) for one in problems}
+
+
+def share_right(chosen: Sequence[Mapping[str, Any]]) -> Tensor:
+    """The share of some held-out problems that came out right. -> [stop]"""
+    return torch.tensor([one["came_out"] for one in chosen]).double().mean(0)
+
+
 def at_every_stop(chosen: Sequence[Mapping[str, Any]]) -> str:
-    """The share of some held-out problems that came out right at each stop, as text."""
+    """How many they are, and the share that came out right at each stop, as text."""
     if not chosen:
         return "   no answers"
-    right = torch.tensor([one["came_out"] for one in chosen]).double().mean(0)
-    return f"{len(chosen):4d} answers  " + " ".join(f"{share:.2f}" for share in right)
+    told = " ".join(f"{share:.2f}" for share in share_right(chosen))
+    return f"{len(chosen):4d} answers  {told}"
 
 
 def over_seeds(values: Tensor) -> str:
@@ -121,11 +156,10 @@ def over_seeds(values: Tensor) -> str:
 
 def by_seed(chosen: Sequence[Mapping[str, Any]]) -> Tensor:
     """The share of some held-out problems that came out right. -> [stop seed]"""
-    apart: dict[int, list[list[bool]]] = {}
+    apart: dict[int, list[Mapping[str, Any]]] = {}
     for one in chosen:
-        apart.setdefault(one["seed"], []).append(one["came_out"])
-    shares = [torch.tensor(each).double().mean(0) for each in apart.values()]
-    return torch.stack(shares, dim=-1)
+        apart.setdefault(one["seed"], []).append(one)
+    return torch.stack([*map(share_right, apart.values())], dim=-1)
 
 
 def read_forks() -> dict[str, Any]:
@@ -295,7 +329,7 @@ def weigh(
         tell(stands and chance < 0.05, words + (f"; {why}" if not stands else ""))
     others = [pair for i, pair in enumerate(pairs) if i not in changed]
     missing = sum(by_chance(*pair) < 0.05 for pair in others)
-    tell(not missing, f"runs as sure that you left out: {missing}")
+    tell(not missing, f"runs below 0.05 that you left out: {missing}")
     shares = [
         sure_gain(by_chance, n, lost=0.10, won=0.15) for n in (enough, enough // 2)
     ]
@@ -322,39 +356,6 @@ def votes(record: Sequence[Run], update: int = 0) -> list[Run]:
     """
     every = (row for run in runs(record) for row in run["rows"])
     return [r for r in every if r["update"] == update and "gold" in r]
-
-
-def numbers_for(
-    answers: Sequence[str], record: Sequence[Run], update: int
-) -> list[str]:
-    """All numbers that were sampled to problems with one of these answers."""
-    pairs = (
-        pair
-        for each in votes(record, update)
-        for pair in zip(each["answers"], each["gold"], strict=True)
-    )
-    return [
-        number
-        for samples, gold in pairs
-        for number in samples
-        if gold in answers and number is not None
-    ]
-
-
-def sums_for(
-    answers: Sequence[str], record: Sequence[Run], arm: str
-) -> list[tuple[int, list[str]]]:
-    """Greedily written sums, a list for each problem with one of these answers.
-
-    -> pairs of the seed and what was written, up to its full stop, from update 4 on
-    """
-    found: dict[tuple[int, str], list[str]] = {}
-    for run in runs(record, arm):
-        for row in run["rows"]:
-            if row["update"] and "question" in row and row["answer"] in answers:
-                key = run["seed"], row["question"]
-                found.setdefault(key, []).append(row["greedy"].partition(".")[0])
-    return [(seed, sums) for (seed, _), sums in found.items()]
 
 
 def voted(record: Sequence[Run]) -> Tensor:
