@@ -8,6 +8,7 @@ import copy
 import itertools
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib
 import nbformat
@@ -20,6 +21,7 @@ from grpo_course.lessons.exercises.nb12 import found, is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance
 from grpo_course.lessons.pictures.nb18 import balance, plot_balances
 from grpo_course.text import smollm2
+from grpo_course.text.environment import Environment
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
@@ -125,21 +127,22 @@ def test_the_most_frequent_answer_wins_and_none_has_no_vote():
     assert finale.voted([run]).tolist() == [[1, 1, 1, 0]]
 
 
-def test_what_is_written_for_a_lost_sum_is_gathered():
-    samples = {"answers": [["11", None], ["12", "10"]], "gold": ["21", "12"]}
-    told = {"question": "9 and 12?", "answer": "21"}
-    rows = [
-        {"update": 32, **samples},
-        {"update": 0, **told, "greedy": "Nine."},
-        {"update": 4, **told, "greedy": "9 + 12 = 21. Answer: 21"},
-        {"update": 8, **told, "greedy": "9 + 12 = 11. Answer: 11"},
-        {"update": 8, **told, "answer": "12", "greedy": "12"},
-    ]
-    record = [{"arm": finale.FIRST, "seed": 3, "rows": rows}]
-    assert finale.numbers_for(("20", "21"), record, 32) == ["11"]
-    assert finale.numbers_for(("20", "21"), record, 0) == []
-    sums = finale.sums_for(("20", "21"), record, finale.FIRST)
-    assert sums == [(3, ["9 + 12 = 21", "9 + 12 = 11"])]
+def test_what_a_run_asked_is_told_from_its_seed():
+    task, seed = smollm2.ShortAnswers(), 3
+    preset = task.presets["smollm2"]
+    problems = task.problems("train", preset["num_problems"], seed)
+    run = SimpleNamespace(
+        problems=problems, num_prompts=preset["num_prompts"], seed=seed
+    )
+    asked = finale.asked(task, seed)
+    for update in (0, 31):
+        chosen = [problems[place] for place in Environment.chosen(run, update)]
+        told = [(one.kind, *one.operands) for one in chosen]
+        assert [calculation(one) for one in asked[update]] == told
+    practised = finale.practised(task)
+    assert practised.issuperset(map(calculation, itertools.chain(*asked)))
+    held = {calculation(one) for one in finale.held_out(finale.read_record())}
+    assert not practised & held
 
 
 def test_an_interval_over_seeds_is_students():

@@ -8,7 +8,7 @@ import torch
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import compute_loss
 from grpo_course.lessons.exercises.shared import mask_of, numbers
-from grpo_course.lessons.finale import held_out, read_record
+from grpo_course.lessons.finale import held_out, read_record, share_right
 from grpo_course.loop import Rollout
 
 
@@ -162,19 +162,16 @@ def answered():
 
 def found(rule):
     """Whether a rule does what the task asks, on the record that the learner sees."""
-    apart: dict[bool, list[list[bool]]] = {True: [], False: []}
+    apart: dict[bool, list] = {True: [], False: []}
     for one in answered():
         said = rule(one["operation"], one["left"], one["right"])
         if said is None:
             return False
-        apart[bool(said)].append(one["came_out"])
+        apart[bool(said)].append(one)
     if not all(apart.values()):
         return False
-    mine, others = (
-        [sum(stop) / len(came_out) for stop in zip(*came_out, strict=True)]
-        for came_out in apart.values()
-    )
-    return mine[-1] < 0.1 and others == sorted(others)
+    mine, others = map(share_right, apart.values())
+    return bool(mine[-1] < 0.1 and (others.diff() >= 0).all())
 
 
 def yes_or_no(function, *args):

@@ -17,7 +17,6 @@ from grpo_course.classroom.plots import (
     axes_row,
     finish,
     legend_above,
-    plot_bands,
     plot_seeds,
     sign_colour,
 )
@@ -56,27 +55,6 @@ def plot_forks(answers: Sequence[Mapping[str, Any]]) -> Axes:
     ax.axis("off")
     text = "Answers as rows of tokens, coloured where one step moved their chance"
     describe(ax.figure, f"{text}. {'; '.join(told)}.")
-    return ax
-
-
-def plot_form(paid: Mapping[str, Tensor], unpaid: Mapping[str, Tensor]) -> Axes:
-    """Shares [update seed], as means of four updates; a thin line a seed of `unpaid`."""
-    wide, thin = (
-        {name: curve.unfold(0, 4, 1).nanmean(-1) for name, curve in each.items()}
-        for each in (paid, unpaid)
-    )
-    middles = [first + 1.5 for first in range(max(map(len, wide.values())))]
-    ax = plot_bands(wide, "share of the samples", "updates", x=middles)
-    for curve, colour in zip(thin.values(), COLOURS, strict=False):
-        ax.plot(middles[: len(curve)], curve, color=colour, lw=0.8)
-    ax.set(ylim=(0, 1.05))
-    both = {"with pay for the form": wide, "without (thin lines)": thin}
-    words = [
-        f"{name}, {pay}: from {curve[0].mean():.2f} to {curve[-1].mean():.2f}"
-        for pay, each in both.items()
-        for name, curve in each.items()
-    ]
-    describe(ax.figure, f"Shares of the samples against updates. {'; '.join(words)}.")
     return ax
 
 
