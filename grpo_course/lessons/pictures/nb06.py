@@ -1,5 +1,6 @@
 """What notebook 06 alone draws."""
 
+from string import ascii_uppercase
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -10,15 +11,17 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
+    COLOURS,
     NO_POLICY,
     PI,
     PI_OLD,
     PI_REF,
+    axes_grid,
     axes_row,
     draw_box,
     finish,
-    legend_above,
     plot_lines,
+    write,
 )
 from grpo_course.loop import History
 
@@ -108,36 +111,55 @@ def draw_moment(box: int, told: str) -> str:
     return told
 
 
-def plot_loops(curves: dict[str, Tensor]) -> Axes:
-    """Learning curves [step seed], as their means: the first black, the others grey."""
-    ax = axes_row()[0]
-    for number, curve in enumerate(curves.values()):
-        look: dict[str, Any] = {"color": NO_POLICY, "lw": 1.4, "ls": "--"}
-        if number == 0:
-            look = {"color": "black", "lw": 2.6, "label": "your loop"}
-        elif number == 1:
-            look["label"] = "a wrong line"
-        ax.plot(curve.mean(dim=-1), **look)
-    finish(ax, "optimizer step", "P(sorted)")
-    return legend_above(ax)
+def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
+    """Learning curves [step seed], as their means: the first beside each of the others.
+
+    The others are called A, B, and so on. A dotted line stands at `mark`.
+    """
+    right, *others = (curve.mean(dim=-1) for curve in curves.values())
+    (axes,) = axes_grid(1, len(others), width=11.0, height=2.6)
+    for ax, other, letter in zip(axes, others, ascii_uppercase, strict=False):
+        ax.plot(right, color="black", lw=1.2, label="your loop")
+        look: dict[str, Any] = {"color": COLOURS[1], "ls": "--", "lw": 2.6}
+        ax.plot(other, label="a loop with a wrong line", zorder=1.9, **look)
+        ax.axhline(mark, color=NO_POLICY, ls=":", lw=1)
+        finish(ax, "step", "P(sorted)" if ax is axes[0] else "", letter)
+        ax.set(ylim=(0, 1), xticks=(0, len(other) - 1))
+        ax.grid(visible=False)
+        if ax is not axes[0]:
+            ax.set_yticklabels([])
+    place: dict[str, Any] = {"loc": "outside upper center", "ncols": 2}
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
+    ends = [
+        f"{letter} {curve[-1]:.2f}" for letter, curve in zip(ascii_uppercase, others)
+    ]
+    text = (
+        f"P(sorted) of your loop, at the end {right[-1]:.2f}, beside that of each other"
+    )
+    describe(axes[0].figure, f"{text}: {', '.join(ends)}.")
+    return axes
 
 
 def plot_two_saws(history: History, num_steps: int, period: int) -> list[Axes]:
-    """How far pi is from pi_old and from pi_ref, step by step; the mean of the seeds.
+    """How far pi is from pi_old, above, and from pi_ref; the mean of the seeds.
 
     A dotted line is where the other policy is new.
     """
     spread = history.curve("ratio_max") - history.curve("ratio_min")
     panels = (
-        (spread, "largest - smallest ratio", "old", PI_OLD, num_steps),
+        (spread, "largest - smallest\nratio", "old", PI_OLD, num_steps),
         (history.curve("kl"), "KL (nats)", "ref", PI_REF, num_steps * period),
     )
-    axes, x = axes_row(2, width=10.0, height=3.0), range(len(spread))
-    for ax, (values, label, other, colour, last) in zip(axes, panels, strict=True):
-        title = rf"$\pi$ against $\pi_{{{other}}}$"
+    rows, x = axes_grid(2, 1, width=8.0, height=4.2), range(len(spread))
+    for (ax,), (values, label, other, colour, last) in zip(rows, panels, strict=True):
+        name = rf"$\pi_{{{other}}}$"
+        xlabel = "optimizer step" if ax is rows[-1][0] else ""
         means = {"": values.mean(dim=-1)}
-        plot_lines(means, x, "optimizer step", label, title, ax, [colour])
-        ax.set_xticks(range(0, len(spread), num_steps))  # where an epoch begins
+        plot_lines(means, x, xlabel, label, rf"$\pi$ against {name}", ax, [colour])
+        ax.set(xticks=range(0, len(spread), num_steps))  # where an epoch begins
+        ax.margins(y=0.2)
         for step in range(0, len(spread), last):
             ax.axvline(step, color=colour, ls=":", lw=1.5)
-    return axes
+            look: dict[str, Any] = {"color": colour, "ha": "left"}
+            write(ax, f"new {name}", step, ax.get_ylim()[1], (3, -6), **look)
+    return [ax for (ax,) in rows]

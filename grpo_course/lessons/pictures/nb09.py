@@ -1,9 +1,9 @@
 """What notebook 09 alone draws."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import matplotlib.pyplot as plt
-import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -25,6 +25,7 @@ from grpo_course.classroom.plots import (
     key,
     name_row,
     plot_bands,
+    plot_seeds,
     write,
 )
 from grpo_course.formulas import EPSILON
@@ -124,24 +125,40 @@ def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axe
     return ax
 
 
-def plot_reading(tokens: Tensor, real: Tensor, places: Tensor) -> Axes:
-    """What each token of a padded row may read, and its place. int, bool, int [pos]"""
-    may = torch.tril(real.expand(len(real), -1)) & real[:, None]
-    names = [
-        f"{token}\nplace {place}" if counts else "pad"
-        for token, counts, place in zip(
-            tokens.tolist(), real.tolist(), places.tolist(), strict=True
-        )
+def plot_reading(
+    tokens: Tensor, real: Tensor, places: Tensor, gaps: Mapping[str, Mapping]
+) -> Axes:
+    """A padded prompt as a model takes it, told ever more about its padding.
+
+    int, bool, int [pos]. A token's place stands below it. gaps[model] has of each thing
+    told by how much the next token's log-probabilities are off.
+    """
+    told, width = list(next(iter(gaps.values()))), len(tokens)
+    ax = canvas(width + 4.2 * len(gaps), 1.5 * len(told) + 2.1, names=5.4)
+    words, usual = ["prompt"] * width, list(range(width))
+    hidden = ["prompt" if counts else "padding" for counts in real.tolist()]
+    looks = (words, usual), (hidden, usual), (hidden, places.tolist())
+    for column, name in enumerate(gaps):
+        write(ax, name, width + 4.2 * column + 2.6, 0.5)
+    for row, (name, (kinds, numbers)) in enumerate(zip(told, looks, strict=True)):
+        y = 1 + 1.5 * row
+        draw_tokens(ax, y, tokens.tolist(), kinds)
+        name_row(ax, y, name)
+        name_row(ax, y + 0.65, "place")
+        for x, (kind, number) in enumerate(zip(kinds, numbers, strict=True)):
+            if kind == "prompt":
+                write(ax, f"{number}", x + 0.5, y + 1.15)
+        for column, errors in enumerate(gaps.values()):
+            look: dict[str, Any] = {"weight": "bold"} if errors[name] >= 0.001 else {}
+            off = f"off by {errors[name]:.3f}"
+            write(ax, off, width + 4.2 * column + 2.6, y + 0.5, **look)
+    key(ax, 1.5 * len(told) + 1.0, ("prompt", "padding"))
+    listed = [
+        f"{model} told of {name}: {gap:.3f}"
+        for model, errors in gaps.items()
+        for name, gap in errors.items()
     ]
-    ax = axes_row(width=6.0, height=3.2)[0]
-    cells(finish(ax, "may read", "token"), may.float(), texts="")
-    for edge in range(1, len(names)):
-        ax.axhline(edge - 0.5, color=PAPER, lw=3)
-        ax.axvline(edge - 0.5, color=PAPER, lw=3)
-    ax.set_xticks(range(len(names)), names)
-    ax.set_yticks(range(len(names)), names)
-    rows = [f"{i}: {row.nonzero().flatten().tolist()}" for i, row in enumerate(may)]
-    describe(ax.figure, f"Which places each place of the row reads: {'; '.join(rows)}.")
+    describe(ax.figure, f"A padded prompt, and errors in nats. {'; '.join(listed)}.")
     return ax
 
 
@@ -162,16 +179,29 @@ def plot_writing(probs: Tensor, tokens: Tensor, prompt: Tensor, rows: int = 0) -
     return ax
 
 
-def plot_ratios(chances: Tensor, ratios: Mapping[float, Tensor]) -> list[Axes]:
-    """Each token's ratio over its probability, for each temperature. [...] each"""
-    axes = axes_row(len(ratios), width=9.0, height=2.8)
-    for ax, (temperature, ratio) in zip(axes, ratios.items(), strict=True):
+def plot_ratios(
+    chances: Tensor,
+    ratios: Mapping[str, Tensor],
+    xlabel: str = "probability when sampled",
+) -> list[Axes]:
+    """Each token's ratio over its probability, a picture for each entry. [...] each"""
+    axes = axes_row(len(ratios), width=4.5 * len(ratios), height=2.8)
+    for ax, (title, ratio) in zip(axes, ratios.items(), strict=True):
         ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP)
         ax.plot(chances.flatten(), ratio.flatten(), ".", alpha=0.4)
-        finish(ax, "probability when sampled", "ratio", f"scored at {temperature}")
-        ax.set(xlim=(0, 0.9), ylim=(0, 3))
+        finish(ax, xlabel, "ratio", title)
+        ax.set(xlim=(0, 1.1 * chances.max().item()), ylim=(0, 3))
     plt.tight_layout()
     return axes
+
+
+def plot_suspects(ends: Mapping[str, Tensor]) -> Axes:
+    """The share of token 1 after each change: a dot a seed, and their mean. [seed]"""
+    ax = plot_seeds(dict(ends), "share of token 1 after 20 epochs")
+    ax.set(xlim=(0, 1.15), xticks=(0, 0.5, 1))
+    for row, end in enumerate(ends.values()):
+        write(ax, f"{end.mean():.2f}", 1.03, row, ha="left")
+    return ax
 
 
 def plot_history(history: Tensor) -> list[Axes]:
