@@ -171,22 +171,6 @@ def test_without_a_lag_nothing_changes():
     assert torch.equal(plain.curve("loss"), wrapped.curve("loss"))
 
 
-def test_the_ratio_reaches_back_only_if_the_sampler_is_asked():
-    def ratios(source):
-        _, history = train_sort(
-            seeds=(0, 1),
-            num_epochs=4,
-            wrap=lambda policy: StaleSampler(policy, LAG),
-            old_log_probs_from=source,
-        )
-        return history.epochs("ratio_max")  # before the first step of each epoch
-
-    assert torch.allclose(ratios("policy"), torch.ones(4, 2))
-    since_then = ratios("sampler")
-    assert torch.allclose(since_then[0], torch.ones(2))
-    assert (since_then[LAG + 1 :] > 1.1).all()
-
-
 class Silent:
     """A policy that notes no log-probs."""
 
