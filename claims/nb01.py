@@ -55,7 +55,7 @@ def is_dead_end(rewards: Tensor) -> Tensor:
 def lowered(prompt: Tensor, others: bool) -> Tensor:
     """Inclusion + ordering, with points taken until no dead end is left. -> [all]
 
-    With `others` as many points are taken from wrong responses at random.
+    With `others` as many are taken at random from responses that pay the same.
     """
     usual = all_rewards(prompt[None], 5, sort_inclusion_ordering_reward)[0]
     paid = usual.clone()
@@ -63,8 +63,7 @@ def lowered(prompt: Tensor, others: bool) -> Tensor:
         paid[is_dead_end(paid)] -= 1
     if not others:
         return paid
-    wrong = usual < usual.max()
-    return usual - elsewhere((usual - paid)[None], wrong[None])[0]
+    return usual - elsewhere((usual - paid)[None], usual[None])[0]
 
 
 def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
@@ -80,17 +79,17 @@ def after_lowering(setting: Setting, others: bool = False) -> Tensor:
     return paid_by(setting, partial(lowered, others=others))
 
 
-def exact_and_half(prompt: Tensor, others: bool = False) -> Tensor:
-    """The exact reward, and half a point for inclusion + ordering's dead ends. -> [all]
+def exact_and_more(prompt: Tensor, beside: bool = False) -> Tensor:
+    """The exact reward, and 0.01 points for inclusion + ordering's dead ends. -> [all]
 
-    With `others` as many wrong responses at random have it.
+    With `beside` those have it that differ from the sorted prompt in one number.
     """
     exact, partial_credit = (
         all_rewards(prompt[None], 5, fn)[0]
         for fn in (sort_exact_reward, sort_inclusion_ordering_reward)
     )
-    half = is_dead_end(partial_credit) / 2
-    return exact + (elsewhere(half[None], exact[None] == 0)[0] if others else half)
+    differ = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1)
+    return exact + 0.01 * ((differ == 1) if beside else is_dead_end(partial_credit))
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -133,18 +132,19 @@ CLAIMS = (
         (SGD | {"reward_fn": sort_exact_reward},
          SGD | {"reward_fn": sort_inclusion_ordering_reward})),
     Claim("01.pays",
-        "The exact reward teaches less when the other's dead ends earn half a point.",
+        "The exact reward teaches less when the other's dead ends earn a hundredth.",
         (SGD | {"reward_fn": sort_exact_reward},
-         partial(paid_by, table=exact_and_half))),
-    Claim("01.random",
-        "The exact reward teaches less when a few wrong responses earn half a point.",
-        (SGD | {"reward_fn": sort_exact_reward},
-         partial(paid_by, table=partial(exact_and_half, others=True)))),
+         partial(paid_by, table=exact_and_more)),
+        not_tried={BEST: "a third of the rate and three times it say the same"}),
+    Claim("01.beside",
+        "The exact reward teaches more when what is one number off earns a hundredth.",
+        (partial(paid_by, table=partial(exact_and_more, beside=True)),
+         SGD | {"reward_fn": sort_exact_reward})),
     Claim("01.lowered",
         "Without its dead ends, the reward that has them teaches more.",
         (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),
     Claim("01.others",
-        "Points taken from dead ends help more than as many taken from others.",
+        "Points taken from dead ends help more than at random from what pays the same.",
         (after_lowering, partial(after_lowering, others=True))),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",
         (partial(leave, dead=False), partial(leave, dead=True))),

@@ -8,13 +8,15 @@ from torch import Tensor
 from grpo_course.sort import all_responses
 
 
-def elsewhere(points: Tensor, wrong: Tensor) -> Tensor:
-    """The same points of each prompt, on wrong responses at random. [batch all]"""
+def elsewhere(points: Tensor, paid: Tensor) -> Tensor:
+    """The same points, at random on responses that are paid the same. [batch all]"""
     moved = points.clone()
     dice = torch.Generator().manual_seed(0)
-    for row, places in zip(moved, wrong, strict=True):
-        order = torch.randperm(int(places.sum()), generator=dice)
-        row[places] = row[places][order]
+    for row, earned in zip(moved, paid, strict=True):
+        for reward in earned.unique():
+            places = earned == reward
+            order = torch.randperm(int(places.sum()), generator=dice)
+            row[places] = row[places][order]
     return moved
 
 
