@@ -11,6 +11,7 @@ from torch import Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
+    DOWN,
     GROUND,
     LEVEL,
     LINES,
@@ -27,6 +28,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.lessons.answer_tree import AnswerTree
 
+LOST = 1e-3  # below such a solve rate, a prompt is lost
 BAND = "k (band: 80 % of the seeds)"
 
 
@@ -104,7 +106,7 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
         ax.plot(rates, each, ls=LINES[row], label=f"by {name}, G = 8", **look)
         ax.plot(rates, law, ls=":", lw=1.2, **look)
     ax.set(xscale="log", yscale="log", ylim=(0.5, 60))
-    ax.plot([], [], ls=":", lw=1.2, color=LEVEL, label="large groups")
+    ax.plot([], [], ls=":", lw=1.2, color=LEVEL, label="dotted: large groups")
     legend_above(finish(ax, "solve rate p of the prompt", "weight of the prompt"))
     return ax
 
@@ -128,16 +130,36 @@ def plot_pass_at_k(
 
 
 def plot_outvoted(paths: Mapping[str, Tensor], own: Tensor, both: Tensor) -> None:
-    """A prompt's solve rate over exact steps, and what pushes it before the first.
+    """A prompt's solve rate over exact steps, and what moves it in the first.
 
-    paths[policy] [step]; own is the push of its own gradient, both with the others'.
+    paths[policy] [step]; own is by its own gradient, both with those of the others.
     """
     left, right = axes_grid(1, 2, width=9.0, height=3.2)[0]
     steps = range(max(map(len, paths.values())))
-    plot_lines(dict(paths), steps, "exact step", "solve rate of the prompt", ax=left)
+    plot_lines(dict(paths), steps, "gradient step", "solve rate of the prompt", ax=left)
     left.set(ylim=(-0.03, 1.03))
-    pushes = {"its own": own, "the others": both - own, "both": both}
+    pushes = {"its own": own, "the others": both - own, "all": both}
     heights = [each.item() for each in pushes.values()]
     right.bar(list(pushes), heights, color=[sign_colour(each) for each in heights])
     right.axhline(0, color="black", lw=1)
-    finish(right, "whose gradient", "push on p at the start", "shared weights")
+    finish(right, "whose gradient", "change of p in step 1", "shared weights")
+
+
+def plot_kept(paths: Mapping[str, Tensor]) -> list[Axes]:
+    """Each prompt's solve rate before exact steps and after, a panel a divisor.
+
+    paths[divisor] [step seed prompt]; those below a line are lost.
+    """
+    axes, told = axes_row(len(paths), width=11.0, height=3.4), []
+    for ax, (name, path) in zip(axes, paths.items(), strict=True):
+        before, after = path[0].flatten(), path[-1].flatten()
+        lost = after < LOST
+        ax.scatter(before[~lost], after[~lost], s=8, color=UP)
+        ax.scatter(before[lost], after[lost], s=12, marker="x", color=DOWN)
+        ax.axhline(LOST, color="black", lw=1, ls="--")
+        ax.set(xscale="log", yscale="log", ylim=(1e-14, 10))
+        words = f"by {name}: {lost.sum()} lost"
+        finish(ax, "solve rate before", "solve rate after" * (ax is axes[0]), words)
+        told.append(words)
+    describe(axes[0].figure, f"Each prompt, before and after. {'; '.join(told)}.")
+    return axes
