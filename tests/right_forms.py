@@ -30,6 +30,7 @@ from grpo_course.formulas import (
 from grpo_course.lessons import preferences
 from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
+from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
 from grpo_course.text.grader import read_number
@@ -515,9 +516,11 @@ RIGHT = pairs(
             (torch.arange(width) >= ((end := lengths.cumsum(-1)) - lengths)[..., None])
             & (torch.arange(width) < end[..., None])
         )[..., ::2, :].any(-2),
-        "turn_deltas": lambda r: (
-            (to_go := r.sum(-1, keepdim=True) - r.cumsum(-1) + r)
-            - to_go.mean(-2, keepdim=True)
+        "for_honesty": lambda asked, written: (
+            (turn_rewards(asked, written)[..., -1:] > 0).float().expand(written.shape)
+        ),
+        "for_the_turn": lambda asked, written: (
+            (r := turn_rewards(asked, written)).sum(-1, keepdim=True) - r.cumsum(-1) + r
         ),
         "weights_of_large_groups": lambda p: (
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])

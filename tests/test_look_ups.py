@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from grpo_course.lessons.exercises.nb16 import turn_deltas
+from grpo_course.lessons.exercises.nb16 import for_the_turn
 from grpo_course.lessons.look_ups import (
     BOXES,
     ToolPolicy,
@@ -111,17 +111,17 @@ def test_seeds_write_side_by_side_and_each_is_scored_by_its_own_tables():
         assert torch.equal(score(logits, read, written)[seed], expected)
 
 
-def test_training_spends_its_budget_on_the_problems_of_its_plan():
+def test_training_shares_its_updates_among_the_problems_of_its_plan():
     seen = []
 
     def credit(asked, written):
         seen.append(written.shape)
-        return turn_deltas.solution(turn_rewards(asked, written))
+        return for_the_turn.solution(asked, written)
 
     how = {"prompts": 5, "group": 4, "seeds": (0, 1), "rate": 0.3}
-    logits = train_chain(credit, plan=(1, 2), budget=6_000, **how)
+    logits = train_chain(credit, plan=(1, 2), updates=100, **how)
     one, two = ((2, 5, 4, turns) for turns in (2, 3))
-    assert seen == [one] * (3000 // 40) + [two] * (3000 // 60)
+    assert seen == [one] * 50 + [two] * 50
     assert logits.shape == (2, 3, 4, 4) and (success(logits) > 0.9).all()
 
 

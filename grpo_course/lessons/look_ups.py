@@ -50,6 +50,11 @@ def right_answer(rollout: Rollout) -> Tensor:
     return (rollout.responses[..., -1] == wanted).float()
 
 
+def everything(lengths: Tensor, width: int) -> Tensor:
+    """The mask of somebody who forgets the tool: all tokens count."""
+    return torch.ones(*lengths.shape[:-1], width, dtype=torch.bool)
+
+
 class ToolPolicy:
     """Writes a box; a tool says the number; writes an answer.
 
@@ -84,6 +89,14 @@ class ToolPolicy:
     def log_probs(self, rollout: Rollout) -> Tensor:
         logits = response_logits(self.model, rollout.prompts[:, 6:], rollout.responses)
         return logits.log_softmax(-1).gather(-1, rollout.responses[..., None])[..., 0]
+
+
+class Exchanged(ToolPolicy):
+    """The tool's token stands with the delta of another conversation of its group."""
+
+    def log_probs(self, rollout: Rollout) -> Tensor:
+        box, number, answer = super().log_probs(rollout).unbind(dim=-1)
+        return torch.stack([box, number.roll(1, dims=-1), answer], dim=-1)
 
 
 # A chain of calls
@@ -138,12 +151,23 @@ def turn_rewards(prompts: Tensor, written: Tensor) -> Tensor:
     return right / written.shape[-1]
 
 
+def for_the_answer(prompts: Tensor, written: Tensor) -> Tensor:
+    """Each turn is given the reward of the answer."""
+    return final_reward(prompts, written)[..., None].expand(written.shape)
+
+
+def for_the_sum(prompts: Tensor, written: Tensor) -> Tensor:
+    """Each turn is given all that the conversation earned."""
+    earned = turn_rewards(prompts, written).sum(dim=-1, keepdim=True)
+    return earned.expand(written.shape)
+
+
 def same_place(prompts: Tensor, written: Tensor) -> Tensor:
     """The answer's reward to each turn, and GiGPO's comparison added. -> [... turn]
 
     It compares, at each turn, those of a group that have read the same number there.
     """
-    reward = final_reward(prompts, written)[..., None].expand(written.shape)
+    reward = for_the_answer(prompts, written)
     read = read_before(prompts, written)  # [... trial turn]
     same = (read[..., :, None, :] == read[..., None, :, :]).float()
     mean = (same * reward[..., None, :, :]).sum(dim=-2) / same.sum(dim=-2)
@@ -194,6 +218,16 @@ def converse(
     return torch.stack(written, dim=-1)
 
 
+def example_conversations(tables: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Two on each of two prompts: asked, read, written, and the reward of the answer.
+
+    `tables` are one policy's logits, [turn read write]; the others as above.
+    """
+    asked = all_prompts()[[37, 82]]
+    written = converse(tables[None], asked, 2, [torch.Generator().manual_seed(3)])[0]
+    return asked, read_before(asked, written), written, final_reward(asked, written)
+
+
 def train_chain(
     credit: Callable[[Tensor, Tensor], Tensor],
     plan: Sequence[int] = (3,),
@@ -201,15 +235,15 @@ def train_chain(
     group: int = 8,
     prompts: int = 16,
     copies: float = 0.4,
-    budget: int = 30_000,
+    updates: int = 60,
     seeds: Sequence[int] = range(16),
 ) -> Tensor:
     """The logits of trained policies, [seed turn read write].
 
     `credit` says, of prompts and what was written, what each turn is given, [seed batch
     trial turn]. Its delta is that minus the mean of the group at the same turn.
-    `plan` says how many calls the problems have, one after the other. Each seed may
-    write so many turns as the budget holds, so that longer conversations cost more.
+    An update is made of `prompts` times `group` conversations. `plan` says how many
+    calls the problems have, one after the other, each with its part of the updates.
     """
     logits = copying(max(plan), copies, seeds).requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=rate)
@@ -217,7 +251,7 @@ def train_chain(
     order = torch.Generator().manual_seed(0)
     for calls in plan:
         turns = calls + 1
-        for _ in range(budget // len(plan) // (prompts * group * turns)):
+        for _ in range(updates // len(plan)):
             asked = all_prompts()[torch.randperm(96, generator=order)[:prompts]]
             tables = logits[:, :turns]  # a table for each turn
             written = converse(tables, asked, group, generators)

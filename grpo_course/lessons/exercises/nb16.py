@@ -3,7 +3,7 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import numbers
+from grpo_course.lessons.look_ups import final_reward, read_before, turn_rewards
 
 
 @exercise("16.1")
@@ -66,26 +66,75 @@ before it has ended: add them up with cumsum.
 
 
 @exercise("16.2")
-def turn_deltas(rewards):
-    """float [... batch trial turn] -> float [... batch trial turn]"""
-    to_go = rewards.flip(-1).cumsum(-1).flip(-1)
-    return to_go - to_go.mean(dim=-2, keepdim=True)
+def for_honesty(asked, written):
+    """int [batch 5], int [... batch trial turn] -> float [... batch trial turn]"""
+    right = written == read_before(asked, written)
+    return right.all(dim=-1, keepdim=True).float().expand(written.shape)
 
 
-turn_deltas.insight = (
-    "A turn answers for what comes after it, and is compared with the same turn of its "
-    "group. Notebook 08 calls this the return."
+for_honesty.insight = (
+    "A right answer says little about the turns before it. Whoever pays for honest "
+    "chains has to know what each turn should have written."
 )
-turn_deltas.cases = (
+for_honesty.cases = (
+    case("one call", asked=[[2, 0, 3, 1, 0]], written=[[[0, 2], [0, 1], [1, 2]]]),
     case(
-        "one group of two responses, three turns",
-        rewards=[[[0.5, 0.25, 0.0], [0.0, 0.0, 1.0]]],
+        "two calls, two prompts",
+        asked=[[2, 0, 3, 1, 0], [1, 0, 3, 2, 2]],
+        written=[[[0, 2, 3], [1, 2, 3], [0, 2, 0]], [[2, 3, 2], [2, 2, 3], [0, 1, 2]]],
     ),
-    case("two groups of three, two turns", rewards=numbers(2, 3, 2)),
-    case("two seeds, two groups of four", rewards=numbers(2, 2, 4, 3)),
-    case("one turn", rewards=[[[1.0], [0.0], [0.0]], [[0.0], [2.0], [1.0]]]),
+    case(
+        "three calls",
+        asked=[[3, 1, 0, 2, 2]],
+        written=[[[2, 0, 3, 2], [3, 3, 0, 2], [2, 1, 1, 1], [2, 0, 3, 1]]],
+    ),
+    case(
+        "two seeds",
+        asked=[[2, 0, 3, 1, 0]],
+        written=[[[[0, 2], [3, 1]]], [[[2, 2], [0, 2]]]],
+    ),
+    case("no call", asked=[[2, 0, 3, 1, 0]], written=[[[0], [2]]]),
 )
-turn_deltas.mistakes = """
+for_honesty.mistakes = """
+.all( => .any( | One right turn is enough here, and the others may be made up.
+right.all(dim=-1, keepdim=True).float().expand(written.shape) => right.float() | Each \
+turn is paid for itself. The reward is one for the whole conversation: 1 for all of its \
+turns, or 0 for all.
+right.all(dim=-1, keepdim=True).float() => right.float().mean(dim=-1, keepdim=True) | \
+A chain that is right in part is paid in part. Honest is one of which every turn was \
+right.
+right.all(dim=-1, keepdim=True).float().expand(written.shape) => \
+right.float().cumprod(dim=-1) | You pay the turns before the first wrong one. The reward \
+is one for the whole conversation.
+right.all(dim=-1, keepdim=True) => right[..., -1:] | You look at the last turn alone. \
+The calls before it are turns, too.
+right.all( => right[..., :-1].all( | You look at the calls alone. The answer is a turn, \
+too.
+return final_reward(asked, written)[..., None].expand(written.shape) | Every right \
+answer is paid, and so is luck. What did each turn read, and what did it write?
+right.all(dim=-1, keepdim=True).float() => (right[..., -1:] * final_reward(asked, \
+written)[..., None]) | A right answer that is copied can still follow wrong calls that \
+meet by luck. Look at every turn.
+dim=-1, keepdim=True => dim=-2, keepdim=True | You go along the group, and look for a \
+turn that every conversation got right. Go along the turns.
+"""
+
+
+@exercise("16.3")
+def for_the_turn(asked, written):
+    """int [batch 5], int [... batch trial turn] -> float [... batch trial turn]"""
+    rewards = turn_rewards(asked, written)
+    return rewards.flip(-1).cumsum(-1).flip(-1)
+
+
+for_the_turn.insight = (
+    "A turn answers for what comes after it. Notebook 08 calls this the return."
+)
+for_the_turn.cases = (
+    case("one call", asked=[[2, 0, 3, 1, 0]], written=[[[0, 2], [0, 1], [1, 2]]]),
+    *for_honesty.cases[1:],
+)
+for_the_turn.mistakes = """
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.cumsum(-1) | You add up what came \
 *before* a turn. It cannot have caused that: add up from the turn to the end.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards | Each turn is given its own reward \
@@ -94,18 +143,14 @@ rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-1).cumsum(-1).flip(-1) - \
 rewards | You add up what comes after a turn and leave out its own reward. The sum \
 begins with the turn itself.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.sum(-1, keepdim=True) + 0 * rewards \
-| Every turn is given the sum of the whole response. A turn is not to answer for what \
-was earned before it.
+| Every turn is given the sum of the whole conversation. A turn is not to answer for \
+what was earned before it.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-1).cumsum(-1) | Your sums stand \
-in the wrong order: the last turn comes first. Flip once more.
- - to_go.mean(dim=-2, keepdim=True) => | These are the sums. A delta is measured from \
-the mean of the group at the same turn.
-to_go.mean(dim=-2, keepdim=True) => to_go.mean(dim=(-2, -1), keepdim=True) | One mean \
-for all turns of a group: early turns have more ahead of them, and would look better \
-than late ones.
-to_go.mean(dim=-2, keepdim=True) => rewards.mean(dim=-2, keepdim=True) | You take off \
-the mean of the turn's own reward. Take off that of its sum to the end.
-to_go - to_go.mean(dim=-2, keepdim=True) => (to_go - to_go.mean(dim=-2, \
-keepdim=True)) / to_go.std(dim=-2, keepdim=True) | You divide by the standard \
-deviation as well. The task only takes off the mean.
+in the wrong order: the last turn comes first.
+rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-2).cumsum(-2).flip(-2) | You add \
+up over the conversations of the group. Go along the turns of one conversation.
+rewards.flip(-1).cumsum(-1).flip(-1) => (to_go := \
+rewards.flip(-1).cumsum(-1).flip(-1)) - to_go.mean(-2, keepdim=True) | Return the sums themselves. The training takes off the mean of the group.
+return final_reward(asked, written)[..., None].expand(written.shape) | This is the \
+reward of the answer. Begin from turn_rewards, which pays turn by turn.
 """

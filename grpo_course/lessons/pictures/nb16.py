@@ -80,3 +80,30 @@ def plot_conversations(
     text = f"From what is read to what is written, turn by turn. {'; '.join(texts)}."
     describe(ax.figure, text)
     return ax
+
+
+def plot_needed(needed: Mapping[str, Tensor], given: float) -> Axes:
+    """How many conversations each turn needs, a line for a way to give credit. [turn]
+
+    A horizontal line says how many a training run has.
+    """
+    ax, texts = axes_row(width=7.4, height=3.6)[0], []
+    labelled: set[tuple[int, str]] = set()  # where a number stands already
+    calls = len(next(iter(needed.values()))) - 1
+    names = [*(f"call {call + 1}" for call in range(calls)), "answer"]
+    for row, (name, count) in enumerate(needed.items()):
+        look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+        ax.plot(names, count, label=name, marker="osD^"[row], ms=6, **look)
+        numbers = [f"{number:.0f}" for number in count.tolist()]
+        texts.append(f"{name}: {', '.join(numbers)}")
+        for place in {(0, numbers[0]), (calls, numbers[-1])} - labelled:
+            write(ax, place[1], place[0], count[place[0]].item(), (0, 10))
+            labelled.add(place)
+    ax.axhline(given, color="black", lw=1)
+    write(ax, f"one run has {given:.0f}", calls / 2, given, (0, 9))
+    ax.set(yscale="log", ylim=(4, 4e5))
+    finish(ax, "", "conversations needed")
+    legend_below([ax])
+    text = f"Conversations that call 1 to {calls} and the answer need, on a log scale."
+    describe(ax.figure, f"{text} {'; '.join(texts)}. One run has {given:.0f}.")
+    return ax
