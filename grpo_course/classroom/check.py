@@ -305,7 +305,6 @@ def exchanged(task: Exercise) -> dict[str, Callable]:
 def misread(task: Exercise) -> dict[str, Callable]:
     """The solution, of arguments whose axes are taken for others."""
     axes = task.axes
-    result = axes.get("return", "")
     groups = [n for n, each in axes.items() if each.startswith("batch trial")]
 
     def of_one_group(*given: Any) -> Any:
@@ -337,7 +336,7 @@ def misread(task: Exercise) -> dict[str, Callable]:
         for name in names
         if axes.get(name, "").startswith("batch")
     }
-    if set(groups) - {"return"} and result.startswith(("batch trial", "")):
+    if set(groups) - {"return"}:
         found["that takes the whole batch for one group"] = of_one_group
         found["that compares along batch instead of trial"] = across
     return found
