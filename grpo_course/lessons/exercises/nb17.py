@@ -75,7 +75,7 @@ def dpo_loss(chosen, rejected, ref_chosen, ref_rejected, beta):
     """log pi of whole responses: float [pair] each, float -> float []"""
     reward_chosen = beta * (chosen - ref_chosen)
     reward_rejected = beta * (rejected - ref_rejected)
-    return -torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean()
+    return bradley_terry_loss(reward_chosen, reward_rejected)
 
 
 NO_REFERENCE = (
@@ -133,33 +133,24 @@ dpo_loss.mistakes = f"""
 (chosen - ref_chosen) => (chosen / ref_chosen) && (rejected - ref_rejected) => \
 (rejected / ref_rejected) | You divide logarithms. The logarithm of a ratio is the \
 difference of the two logs.
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
--torch.nn.functional.logsigmoid(reward_chosen).mean() | The rejected response is \
-missing. The person said which of two is better: take the difference of both rewards.
-reward_chosen - reward_rejected => beta * (chosen - ref_chosen - rejected - \
-ref_rejected) | A bracket is missing: of the rejected response, too, the reference is \
-taken away, so its log-probability comes back with a plus.
+reward_chosen, reward_rejected => reward_chosen, 0 * reward_rejected | The rejected \
+response is missing. The person said which of two is better: the loss needs both \
+rewards.
+reward_chosen, reward_rejected => reward_rejected, reward_chosen | This teaches that \
+the rejected response is better: the two rewards are exchanged, or the reference stands \
+where the policy belongs.
+(rejected - ref_rejected) => (rejected + ref_rejected) | A bracket is missing: of the \
+rejected response, too, the reference is taken away, so its log-probability comes back \
+with a plus.
 beta * (chosen - ref_chosen) => chosen - ref_chosen && beta * (rejected - \
 ref_rejected) => rejected - ref_rejected | beta is missing: the reward is beta times \
 the log-ratio.
--torch => -beta * torch && beta * (chosen - ref_chosen) => chosen - ref_chosen && \
-beta * (rejected - ref_rejected) => rejected - ref_rejected | beta stands outside the \
-sigmoid. It belongs to the reward, inside.
+bradley_terry_loss => beta * bradley_terry_loss && beta * (chosen - ref_chosen) => \
+chosen - ref_chosen && beta * (rejected - ref_rejected) => rejected - ref_rejected | \
+beta stands outside the sigmoid. It belongs to the reward, inside.
 beta * (chosen - ref_chosen) => beta * chosen - ref_chosen && beta * (rejected - \
 ref_rejected) => beta * rejected - ref_rejected | beta weights the policy alone. It \
 weights the whole log-ratio.
-nn.functional.logsigmoid => sigmoid | {NO_LOG}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
--(reward_chosen - reward_rejected).mean() | This is the mean difference, which \
-can grow for ever. The probability of the choice is its sigmoid; the loss is minus the \
-logarithm of that.
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
--(torch.nn.functional.logsigmoid(reward_chosen) + \
-torch.nn.functional.logsigmoid(-reward_rejected)).mean() | {SEPARATE}
--torch.nn.functional.logsigmoid(reward_chosen - reward_rejected).mean() => \
--torch.nn.functional.logsigmoid((reward_chosen - reward_rejected).mean()) | You \
-average the differences before the loss: a pair that is very right hides one that is \
-wrong. Each pair has a loss of its own, and the mean comes last.
 """
 
 
