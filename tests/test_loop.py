@@ -4,7 +4,6 @@ Two policies are made up: a bandit that notes what the loop asks of it, and a sc
 Where responses must have lengths, the tiny language model writes them.
 """
 
-import copy
 import inspect
 import math
 from dataclasses import FrozenInstanceError, replace
@@ -40,12 +39,6 @@ from grpo_course.loop import (
 )
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
-from grpo_course.sort import (
-    SORT_PROMPTS,
-    make_policy,
-    rollout_reward,
-    sort_distance_reward,
-)
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -137,14 +130,6 @@ def run(bandit=None, reward_fn=token_value, **options):
     sizes = {"num_steps_per_epoch": 1, "num_responses": 8, "num_epochs": 2}
     bandit = Bandit() if bandit is None else bandit
     return make_trainer(bandit, PROMPTS, reward_fn, **sizes | options).train()
-
-
-def run_sort(seeds=(0, 1), make=torch.optim.SGD, lr=0.05, **knobs):
-    policy = make_policy(SORT_PROMPTS, seeds, init_scale=0.3)
-    sizes = {"num_epochs": 6, "num_steps_per_epoch": 3}
-    reward = rollout_reward(sort_distance_reward)
-    trainer = make_trainer(policy, SORT_PROMPTS, reward, make, lr, **sizes | knobs)
-    return policy, trainer.train()
 
 
 # The plain loop
@@ -317,8 +302,7 @@ def test_the_history_as_a_table():
 
 
 def test_the_report_of_a_rollout():
-    _, history = run_sort(seeds=(0, 1, 2), num_epochs=1)
-    first = history.records[0]
+    first = run(Bandit(3, pos=3), num_epochs=1).records[0]
     for name in ("mean_reward", "tied_groups", "sampled_entropy", "mean_length"):
         assert first[name].shape == (3,)
     assert first["mean_length"].tolist() == [3, 3, 3]
@@ -349,19 +333,6 @@ def test_the_mean_over_seeds_and_its_standard_error():
     assert means.tolist() == [2.5, 0.0] and not means.requires_grad
     assert errors.tolist() == [pytest.approx((5 / 3) ** 0.5 / 2), 0]
     assert mean_and_error([1.0, 2.0, 3.0, 4.0])[0].item() == 2.5
-
-
-# The reference and beta. What the KL does to loss and deltas, for each place, target
-# and mixture, is computed anew in test_settings_meet.
-
-
-def test_a_target_moves_beta_for_each_seed():
-    knobs = {"kl_penalty": 0.1, "kl_target": 1e-4, "compute_ref_model_period": 100}
-    _, history = run_sort(num_epochs=4, **knobs)
-    beta = history.epochs("beta")
-    assert beta.shape == (4, 2) and beta.dtype == torch.float32
-    torch.testing.assert_close(beta[0], torch.full((2,), 0.1))
-    torch.testing.assert_close(beta[1], torch.full((2,), 0.102))  # far above target
 
 
 # The buffer and minibatches. That each response keeps all its columns, there and
@@ -665,35 +636,6 @@ def test_pi_old_costs_a_forward_pass_only_if_nobody_else_knows_it(source):
     torch.testing.assert_close(cheap.model.state_dict(), plain.model.state_dict())
 
 
-STATE = ("epoch", "beta", "ref_policy", "shuffle", "history")
-KL = {"kl_penalty": 0.1, "kl_target": 0.01, "compute_ref_model_period": 4}
-STOPPED = {"stop_kl": 1e-3, "minibatch_size": 5, "num_steps_per_epoch": 3}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("stop", [1, 3, 5])
-@pytest.mark.parametrize("knobs", [{}, KL, {"minibatch_size": 9}, STOPPED])
-def test_a_run_that_stopped_goes_on_as_if_it_had_not(stop, knobs):
-    knobs = {"num_steps_per_epoch": 2} | knobs
-    whole, policy = make_sequences(), make_sequences()
-    expected = text_trainer(whole, num_epochs=6, **knobs).train()
-    stopped = text_trainer(policy, num_epochs=stop, **knobs)
-    stopped.train()
-    assert stopped.epoch == stop
-    goes_on = text_trainer(policy, num_epochs=6, **knobs)
-    for name in STATE:
-        setattr(goes_on, name, copy.deepcopy(getattr(stopped, name)))
-    history = goes_on.train()
-    assert len(history.records) == len(expected.records)
-    for mine, theirs in zip(history.records, expected.records, strict=True):
-        assert mine.keys() == theirs.keys()
-        for name in theirs:
-            both = torch.as_tensor(mine[name]), torch.as_tensor(theirs[name])
-            assert torch.equal(*both)
-    for name, weight in whole.model.state_dict().items():
-        assert torch.equal(weight, policy.model.state_dict()[name])
-
-
 def run_many_steps(bandit=None, **knobs):
     bandit = bandit or Bandit()
     sizes = {"num_steps_per_epoch": 6, "num_epochs": 4}
@@ -799,15 +741,6 @@ def test_lengths_and_entropy_are_of_all_that_was_sampled():
     for name in ("truncated", "mean_length", "sampled_entropy", "mean_reward"):
         torch.testing.assert_close(masked[name], whole[name])
     assert (masked["gradient_fraction"] > 0).all()
-
-
-def test_what_was_cut_off_loses_its_tokens_and_stays_in_its_group():
-    trainer = marathon(ends=True, mask_truncated=True)
-    batch = trainer.collect(torch.ones(2, 3, dtype=torch.long))
-    finished, mask = batch.rollout.finished, batch.rollout.mask
-    assert finished.any() and not finished.all()
-    assert torch.equal(mask, batch.rollout.written & finished[..., None])
-    assert (batch.deltas[~finished] != 0).any()
 
 
 # Groups that tied are asked again
