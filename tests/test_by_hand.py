@@ -109,18 +109,6 @@ def test_the_loop_and_the_page_agree_to_the_last_bit(world, kind, beta):
     assert all(torch.equal(a, b) for a, b in pairs)
 
 
-def test_tied_groups_are_counted():
-    model, policy, prompts, _ = sort_world()
-    optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
-    rewards = torch.tensor([[0.1, 0.1, 0.1], [0.1, 0.2, 0.1], [3.0, 3.0, 3.0]])
-    page = train_by_hand(
-        policy, prompts, lambda rollout: rewards, optimizer, 2, num_responses=3
-    )
-    assert torch.equal(page["tied_groups"], torch.full((2,), 2 / 3))
-    assert torch.equal(page["mean_reward"], rewards.mean().expand(2))
-    assert page["loss"].shape == (2,)  # one step on each rollout
-
-
 @pytest.mark.parametrize(("beta", "copies", "passes"), [(0, 0, 6), (0.1, 2, 9)])
 def test_without_a_price_no_reference_is_kept_or_asked(beta, copies, passes):
     seen = {"copies": 0, "passes": 0}
