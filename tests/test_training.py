@@ -35,7 +35,6 @@ from grpo_course.text.stories import make_problems
 from grpo_course.text.tasks import find_task
 from grpo_course.text.tiny import MODELS, make_tiny_model, make_tokenizer
 from grpo_course.text.training import (
-    HeldOutProbe,
     first_words,
     imitate_right,
     load_problems,
@@ -345,16 +344,6 @@ def test_a_run_is_watched_on_its_validation_split_or_its_first(monkeypatch):
     monkeypatch.setattr(training, "load_problems", lambda *_: [])
     with pytest.raises(ValueError, match=r"split 'other'.*--held-out-every 0"):
         watched_problems(GRPOConfig())
-
-
-def test_a_probe_looks_now_and_then(monkeypatch):
-    def scores(policy, problems, num_samples):
-        return SimpleNamespace(accuracy=torch.full((3, num_samples), policy))
-
-    monkeypatch.setattr(training, "sampled_scores", scores)
-    probe = HeldOutProbe(None, every=2)
-    records = [probe(float(policy)) for policy in range(4)]
-    assert records == [{"held_out": 0.0}, {}, {"held_out": 2.0}, {}]
 
 
 @pytest.mark.slow
