@@ -372,19 +372,6 @@ def train_policy(seeds, reward_fn=sort_distance_reward, **options):
     return dict(policy.model.named_parameters()), history
 
 
-def test_seeds_side_by_side_equal_one_at_a_time():
-    together, history = train_policy((3, 4, 5))
-    same = {"rtol": 0, "atol": 1e-5}
-    for i, seed in enumerate((3, 4, 5)):
-        alone, its_history = train_policy((seed,))
-        for name, weight in together.items():
-            torch.testing.assert_close(weight[i], alone[name][0], **same)
-        for name in ("loss", "mean_reward"):
-            curves = history.curve(name)[:, i], its_history.curve(name)[:, 0]
-            torch.testing.assert_close(*curves, **same)
-    assert not torch.equal(together["embedding"][0], together["embedding"][1])
-
-
 @pytest.mark.parametrize("deltas_mode", DELTA_MODES)
 def test_only_deltas_without_a_baseline_move_on_a_constant_reward(deltas_mode):
     weights, _ = train_policy((3, 4), lambda p, r: 0.1, deltas_mode=deltas_mode)
