@@ -19,6 +19,7 @@ import zipfile
 from argparse import ArgumentParser
 from contextlib import nullcontext
 from dataclasses import fields
+from functools import cache
 from importlib import import_module, metadata
 from itertools import pairwise
 from pathlib import Path
@@ -57,19 +58,23 @@ FLAG = re.compile(r"(?<![\w-])--([a-z][\w-]+)")
 UNQUOTED = re.compile(r"[][*?<>|&;$(){}#]")  # which zsh reads in its own way
 
 
+def printed_by(cell):
+    """What a cell has printed or displayed, as text."""
+    for output in cell.get("outputs", []):
+        yield output.get("text") or output.get("data", {}).get("text/plain", "")
+
+
+@cache
 def texts(path):
     """Of a page, a notebook with its outputs, or a module: every string in it."""
     if path.suffix == ".ipynb":
-        for cell in read(path).cells:
-            yield cell.source
-            for output in cell.get("outputs", []):
-                yield output.get("text") or output.get("data", {}).get("text/plain", "")
-    elif path.suffix == ".py":
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                yield node.value
-    else:
-        yield path.read_text(encoding="utf-8")
+        cells = read(path).cells
+        return [text for cell in cells for text in (cell.source, *printed_by(cell))]
+    if path.suffix == ".py":
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        values = (node.value for node in nodes if isinstance(node, ast.Constant))
+        return [value for value in values if isinstance(value, str)]
+    return [path.read_text(encoding="utf-8")]
 
 
 def commands(path):
