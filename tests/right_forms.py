@@ -33,8 +33,7 @@ from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
-from grpo_course.text.grader import read_number
-from grpo_course.text.responses import extract_answer, format_reward
+from grpo_course.text.responses import extract_answer, in_template
 from grpo_course.text.reverse import is_reversed
 
 
@@ -103,16 +102,6 @@ def _step_by_losses(actor, critic, optimizer, old_log_probs, old_values, deltas)
     optimizer.step()
     optimizer.zero_grad()
     return torch.tensor(loss.item())
-
-
-def _by_one_pattern(completion, answer):
-    text = "((?:(?!</?think>|</?answer>).)+)"
-    form = rf"(?s)\s*<think>{text}</think>\s*<answer>{text}</answer>\s*"
-    match = re.fullmatch(form, completion)
-    if not match or not match[1].strip():
-        return 0.0
-    given = read_number(match[2])
-    return float(given is not None and given == read_number(answer))
 
 
 def _until_eos(tokens, prompt_width, eos):
@@ -476,7 +465,19 @@ RIGHT = pairs(
             ]
             or [None]
         )[-1],
-        "honest_reward": _by_one_pattern,
+        "misjudged": [
+            lambda rule: {
+                "contains": in_template("12 or 7?", "12 or 7"),
+                "equals": in_template("5+7", "$12.00"),
+                "last": in_template("5+7", "5 or 12"),
+                "loose": in_template("5+7", "12") + " pens",
+            }[rule],
+            lambda rule: (
+                "<think></think><answer>12</answer>"
+                if rule == "loose"
+                else in_template("x", {"equals": "5 + 7 = 12"}.get(rule, "1.12"))
+            ),
+        ],
         "completion_mask": _until_eos,
         "add_gradients": [
             _by_index,
@@ -570,14 +571,6 @@ WRONG = pairs(
         "masked_clip_loss": _padding_set_to_zero,
         "shifted_log_probs": lambda x, ids: (
             (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
-        ),
-        # the first of two guesses
-        "honest_reward": lambda text, answer: float(
-            format_reward([text]) == [1.0]
-            and re.findall(r"-?\d[\d.]*", text.split("<answer>")[1].replace(",", ""))[
-                :1
-            ]
-            in ([answer], [answer + ".00"])
         ),
         # the gradient is right, and the graphs of all groups are kept
         "add_gradients": _in_one_sum,

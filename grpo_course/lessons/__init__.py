@@ -9,6 +9,7 @@ baselines        03: where a baseline costs
 four_kinds       04: which kind of token does the harm
 silent_runs      07: runs whose loss says nothing
 finale           12, 18: the records of their runs
+solutions        11: word problems and their solutions as tokens, to imitate
 answer_tree      14: a world of text that can be enumerated
 own_task_seeds   15: its task to copy, recorded with five seeds
 failing_runs     15: three runs that fail and one that learns, with eight seeds

@@ -6,12 +6,8 @@ import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.sampling import response_mask
-from grpo_course.text.grader import (
-    correctness_reward,
-    is_correct,
-    is_leniently_correct,
-    read_number,
-)
+from grpo_course.text import responses
+from grpo_course.text.grader import is_correct
 from grpo_course.text.responses import format_reward
 
 
@@ -132,127 +128,80 @@ answers it takes everything from the first opening tag to the last closing one.
 """
 
 
-@exercise("11.2")
-def honest_reward(completion, answer):
-    """str, str -> 1.0 or 0.0"""
-    whole = format_reward([completion]) == [1.0]
-    right = correctness_reward([completion], [answer]) == [1.0]
-    return float(whole and right)
+# Whether each rule pays what stands between the tags; the right answer is 12.
+RULES = {
+    "contains": lambda said: "12" in said,
+    "equals": lambda said: said == "12",
+    "last": lambda said: re.findall(r"\d+", said)[-1:] == ["12"],
+}
 
 
-def _reply(description, text, answer="7", hint=""):
-    return case(description, hint, completion=text, answer=answer)
+def paid(rule, text):
+    """Whether a rule of exercise 11.2 pays a response."""
+    if rule == "loose":
+        return bool(is_correct(text, "12"))
+    said = responses.extract_answer(text)
+    return format_reward([text]) == [1.0] and RULES[rule](said)
 
 
-honest_reward.insight = "Nothing but the right answer in the right form pays."
-honest_reward.cases = (
-    _reply(
-        "a right response",
-        "<think>3+4=7</think><answer>7</answer>",
-        hint="This one earns 1. Both functions return lists, and [1.0] == 1.0 is "
-        "False: compare with [1.0], or take the one entry with [0].",
+def judged(misjudged, rule):
+    """How a rule judges the response that was written for it."""
+    text = misjudged(rule)
+    if not isinstance(text, str):
+        raise TypeError(f"this is {text!r}. Return the response as one text.")
+    deserved = format_reward([text]) == [1.0] and is_correct(text, "12")
+    if paid(rule, text) != deserved:
+        return "judged wrongly"
+    return "paid, rightly" if deserved else "refused, rightly"
+
+
+@exercise("11.2", use=judged)
+def misjudged(rule):
+    """the name of a rule -> a response that it judges wrongly"""
+    if rule == "loose":
+        return "<answer>12</answer>"
+    said = {"contains": "120", "equals": "12 pens", "last": "-12"}[rule]
+    return f"<think>5+7=12</think><answer>{said}</answer>"
+
+
+misjudged.insight = (
+    "Texts that others would judge wrongly are the tests that a reward needs."
+)
+misjudged.cases = (
+    case(
+        "12 stands in the answer",
+        "Its answer has to contain a 12 and say another number, or none.",
+        rule="contains",
     ),
-    _reply(
-        "a wrong response",
-        "<think>3+4=8</think><answer>8</answer>",
-        hint="The form is whole and the number wrong: that earns nothing. Mind that a "
-        "list is true even as [0.0]: compare it with [1.0].",
+    case(
+        "the answer is 12 to the letter",
+        "It pays nothing wrong, so it has to refuse what is right: say the number 12 "
+        "in other words than `12`. White space around it changes nothing.",
+        rule="equals",
     ),
-    _reply("a digit of it", "<think>8+9=17</think><answer>17</answer>"),
-    _reply("right, then wrong", "<think>7</think><answer>8</answer>"),
-    _reply("no number in the tag", "<think>7</think><answer>?</answer>"),
-    _reply(
-        "$1,200.00",
-        "<think>a</think><answer>$1,200.00</answer>",
-        "1200",
-        "As texts $1,200.00 and 1200 differ, as numbers they are one: let "
-        "correctness_reward compare them.",
+    case(
+        "the last digits are 12",
+        "It reads only digits, and only the last in a row. What changes a number and "
+        "is no digit, or stands before?",
+        rule="last",
     ),
-    _reply(
-        "1,200 seats",
-        "<think>a</think><answer>1,200 seats</answer>",
-        "1200",
-        "A unit changes no number. float() reads neither a unit nor an equation: let "
-        "correctness_reward compare.",
-    ),
-    _reply("an equation", "<think>a</think><answer>24*50 = 1200</answer>", "1200"),
-    _reply(
-        "a minus",
-        "<think>2-5</think><answer>-3</answer>",
-        "-3",
-        "A number may be negative, so the minus belongs to it.",
-    ),
-    _reply(
-        "a minus lost",
-        "<think>2-5</think><answer>3</answer>",
-        "-3",
-        "The minus of the right answer is missing here: 3 is not -3.",
-    ),
-    _reply("two guesses", "<think>3+4=7</think><answer>6 or 7</answer>"),
-    _reply(
-        "two guesses, the right one first",
-        "<think>3+4=7</think><answer>7 or 6</answer>",
-        hint="Neither of two guesses is the answer: correctness_reward grades the "
-        "answer as a whole.",
-    ),
-    _reply("no tags", "3+4=7"),
-    _reply("no thinking", "<answer>7</answer>"),
-    _reply("two answers", "<think>x</think><answer>6</answer><answer>7</answer>"),
-    _reply("empty thinking", "<think></think><answer>7</answer>"),
-    _reply("words around", "So: <think>3+4=7</think><answer>7</answer>"),
-    _reply(
-        "tags in the thinking",
-        "<think>a<answer>6</answer></think><answer>7</answer>",
-        hint="The thinking holds a pair of tags of its own. `.+` in a pattern runs "
-        "over tags: the whole form has each tag once.",
-    ),
-    _reply(
-        "a new line between the pairs",
-        "<think>3+4=7</think>\n<answer>7</answer>\n",
-        hint="White space between the pairs, or behind them, breaks no form.",
-    ),
-    _reply(
-        "a < in the thinking",
-        "<think>3 < 4, so 7</think><answer>7</answer>",
-        hint="A `<` alone is no tag. Look for whole tags, as format_reward does.",
-    ),
-    _reply(
-        "lines of thinking",
-        "<think>3+4\n= 7</think><answer>7</answer>",
-        hint="Thinking may have several lines. A `.` in a pattern stops at the end of "
-        "one: re.DOTALL.",
+    case(
+        "the last pair says 12, in whatever form",
+        "The last pair has to say 12, and something else in the response must break "
+        "the form.",
+        rule="loose",
     ),
 )
-# The narrow mistakes stand first: where two explain as many wrong cases, the first is
-# named.
-honest_reward.mistakes = """
-correctness_reward([completion], [answer]) == [1.0] => \
-is_leniently_correct(completion, answer) | You take the last number, even of `6 or \
-7`, and even one outside the answer. Grade the answer as a whole: correctness_reward \
-does.
-return format_reward([completion])[0] * correctness_reward([completion], [answer])[0] \
-| You pay a part for a part of the form, as format_reward does. Here only the whole form \
-pays: compare it with [1.0].
-whole and right => right | You judge the answer, and the form not at all or only in \
-part: no thinking, and several answers, are paid in full. Ask for format_reward([completion]) == [1.0] as well.
-whole and right => whole | You judge the form and not the answer: a wrong number in \
-the template is paid in full. Ask correctness_reward as well.
-whole and right => True | Everything is paid. A list is true even as [0.0]: compare \
-it with [1.0], or take the one entry with [0].
-whole and right => whole or right | One of the two is enough for you. Only both \
-together pay: `and`.
-return (format_reward([completion])[0] + is_correct(completion, answer)) / 2 | You \
-add the two. The right form around a wrong answer earns half, for no work at all. \
-Here only both together pay.
-correctness_reward([completion], [answer]) == [1.0] => \
-completion.rpartition("<answer>")[2].partition("</answer>")[0].strip().replace("$", \
-"").replace(",", "").removesuffix(".00") == answer | You clean the text by hand, and \
-`1,200 seats` or `24*50 = 1200` are still no numbers. Let correctness_reward compare, \
-or read_number(...) on both sides.
-correctness_reward([completion], [answer]) == [1.0] => \
-completion.rpartition("<answer>")[2].partition("</answer>")[0] == answer | You \
-compare texts, so $1,200.00 is not 1200. Compare numbers: read_number(...) on both \
-sides.
+misjudged.mistakes = """
+return "<think>5+7=12</think><answer>12</answer>" | This response is right and in the \
+whole form, and each rule pays it. Where does a rule go wrong?
+return "<think>5+7=13</think><answer>13</answer>" | Each rule refuses this, and \
+rightly so: the number is wrong, or the form. Begin with the right response, and \
+change little.
+return "<answer>12</answer>" | Without the whole form three of the four rules pay \
+nothing, and rightly so. Only `loose` is wrong about it.
+if rule == "loose": => if False: && "last": "-12" => "last": "-12", "loose": "12" | \
+For `loose` you keep the whole form, and then it judges rightly: break the form.
 """
 
 

@@ -26,6 +26,8 @@ from grpo_course.classroom.plots import (
     legend_below,
     write,
 )
+from grpo_course.text.gsm8k import SHORT_SYSTEM_PROMPT
+from grpo_course.text.prompts import prompt_text
 from grpo_course.text.responses import TAGS
 
 # The ground and the hatching of a token.
@@ -40,20 +42,15 @@ DOWN_LOOK: dict[str, Any] = {"fc": GROUND, "ec": DOWN, "hatch": "///"}
 
 
 def kinds_of(
-    row: Tensor,
-    tokenizer: PreTrainedTokenizerBase,
-    prompt: str,
-    texts: Mapping[str, str],
+    row: Tensor, tokenizer: PreTrainedTokenizerBase, question: str
 ) -> tuple[list[str], int]:
-    """What each token of a row is, and how many are its prompt's. [pos]
-
-    The prompt holds the texts, by kind, in their order.
-    """
-    parts, rest = [], prompt
-    for kind, text in texts.items():
+    """What each token of a row is, and where its response begins. [pos]"""
+    rest = prompt_text(tokenizer, question, SHORT_SYSTEM_PROMPT)
+    kinds = ["padding"] * int((row != tokenizer.pad_token_id).long().argmax())
+    parts = []
+    for kind, text in {"system": SHORT_SYSTEM_PROMPT, "question": question}.items():
         before, rest = rest.split(text)
         parts += [(before, "template"), (text, kind)]
-    kinds = []
     for part, kind in [*parts, (rest, "template")]:
         kinds += [kind] * len(tokenizer(part, add_special_tokens=False).input_ids)
     width = len(kinds)
@@ -67,8 +64,7 @@ def plot_row(
     row: Tensor,
     masks: Mapping[str, Tensor],
     tokenizer: PreTrainedTokenizerBase,
-    prompt: str,
-    texts: Mapping[str, str],
+    question: str,
 ) -> Axes:
     """The tokens of a row, wrapped, each in the colour of its kind. [pos] each
 
@@ -77,8 +73,11 @@ def plot_row(
     """
     width = 84  # characters of a line
     (ax,), x, y, middles = axes_row(), 0.0, 0.1, []
-    kinds, prompt_width = kinds_of(row, tokenizer, prompt, texts)
-    words = [str(tokenizer.decode([token])) for token in row.tolist()]
+    kinds, prompt_width = kinds_of(row, tokenizer, question)
+    words = [
+        "pad" if kind == "padding" else str(tokenizer.decode([token]))
+        for token, kind in zip(row.tolist(), kinds, strict=True)
+    ]
 
     def box(x: float, y: float, width: float, kind: str) -> None:
         fill, hatch = PIECES[kind]
@@ -181,3 +180,32 @@ def plot_strays(deltas: Mapping[str, Tensor], right: Tensor) -> list[Axes]:
     text = "The push of each group; share at texts without the right answer"
     describe(axes[0].figure, f"{text}: {', '.join(told)}.")
     return axes
+
+
+def plot_written(in_form: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> Axes:
+    """Shares of texts right in the whole form, wrong in it, and without. [... each]"""
+    shares = torch.tensor(
+        [
+            [(form & good).float().mean(), (form & ~good).float().mean()]
+            for form, good in zip(in_form.values(), right.values(), strict=True)
+        ]
+    )
+    parts = {
+        "whole form, right": shares[:, 0],
+        "whole form, not right": shares[:, 1],
+        "not the whole form": 1 - shares.sum(dim=1),
+    }
+    looks = [UP_LOOK, {"fc": GROUND, "ec": UP}, DOWN_LOOK]
+    (ax,) = axes_row(width=8.0, height=0.75 + 0.6 * len(in_form))
+    divide_bars(ax, parts, [*in_form], [look | {"lw": 1.5} for look in looks])
+    count = next(iter(right.values())).numel()
+    ax.set(xlabel=f"share of {count} texts", xlim=(0, 1))
+    legend_above(ax)
+    hide_thin(ax)
+    told = [
+        f"{name} {form:.2f} in the whole form, {good:.2f} right in it"
+        for name, (good, wrong) in zip(in_form, shares.tolist(), strict=True)
+        for form in [good + wrong]
+    ]
+    describe(ax.figure, f"What a model writes after training: {'; '.join(told)}.")
+    return ax
