@@ -16,10 +16,9 @@ from claims.runner import (
 from grpo_course.formulas import compute_deltas
 from grpo_course.lessons import teachers
 from grpo_course.lessons.judges import (
-    NAMES,
     draw_judges,
     judge_errors,
-    sorts_after,
+    of_panel,
 )
 from grpo_course.lessons.preferences import (
     EVERY,
@@ -36,7 +35,7 @@ from grpo_course.lessons.preferences import (
     warm_start,
 )
 from grpo_course.loop import Rollout
-from grpo_course.sort import all_log_probs
+from grpo_course.sort import SORT_PROMPTS, all_log_probs, exact_sorted_probability
 
 
 def climbing(setting: Setting) -> dict[str, Any]:
@@ -92,7 +91,6 @@ def by_dpo(
     setting: Setting,
     of_right: bool = False,
     turned: bool = False,
-    beta: float = 0.1,
     hold: float = 0.0,
 ) -> Tensor:
     """DPO on 40 pairs that the start wrote: what the policy is worth. [seed]
@@ -109,26 +107,31 @@ def by_dpo(
         wrong = (chosen < rejected)[..., None]
         pairs = torch.where(wrong, pairs.flip(-1), pairs)
     num_steps, rate = round(200 * setting.length), 0.001 * setting.rate
-    dpo(pairs, policy, prompts, beta, num_steps, rate, hold)
+    dpo(pairs, policy, prompts, 0.1, num_steps, rate, hold)
     if not of_right:
         return worth_of(policy, setting)
     change = all_log_probs(policy.model, prompts).detach() - before
     return by_choice(of_pairs(change, pairs)[0], pairs, prompts)["rightly chosen"]
 
 
+def sorts_after(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
+    """P(sorted) of policies that climbed such marks [seed batch all]. -> [seed]"""
+    policy = warm_start(setting.seeds, prompts)
+    climb(marks, policy, prompts, **climbing(setting))
+    return exact_sorted_probability(policy.model, prompts).mean(-1).detach()
+
+
 def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
     """P(sorted) after climbing the mean mark of such judges. -> [seed]"""
     prompts = PROMPT_SETS[setting.prompts]
     errors = judge_errors(num_judges, correlation, setting.seeds, prompts).mean(0)
-    marks = true_rewards(prompts) + errors
-    return sorts_after(marks, setting.seeds, prompts, **climbing(setting))
+    return sorts_after(true_rewards(prompts) + errors, setting, prompts)
 
 
 def by_names(setting: Setting, panel: str) -> Tensor:
     """P(sorted) after climbing the mean mark of these of the twelve. -> [seed]"""
-    errors = draw_judges(setting.seeds)[[NAMES.index(name) for name in panel]]
-    marks = true_rewards() + errors.mean(0)
-    return sorts_after(marks, setting.seeds, **climbing(setting))
+    errors = draw_judges(setting.seeds)[of_panel(panel)].mean(0)
+    return sorts_after(true_rewards() + errors, setting, SORT_PROMPTS)
 
 
 # Teachers and their students.
@@ -193,8 +196,6 @@ CLAIMS = (
         (partial(by_dpo, turned=True), the_start)),
     Claim("17.held", "Holding the chosen up saves true reward, at β = 0.1.",
         (partial(by_dpo, hold=0.1), by_dpo)),
-    Claim("17.beta", "β = 1 saves true reward, against β = 0.1.",
-        (partial(by_dpo, beta=1.0), by_dpo)),
     Claim("17.panel", "Sixteen judges that err independently teach more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
     Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",

@@ -4,22 +4,20 @@ There are 125 responses to a prompt, so a judge is a table: the marks that it gi
 all of them, [seed batch all]. Each policy, that is each seed, has judges of its own.
 """
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
 from grpo_course.lessons.baselines import tell
-from grpo_course.lessons.preferences import EVERY, climb, true_rewards, warm_start
-from grpo_course.loop import mean_and_error
-from grpo_course.sort import SORT_PROMPTS, exact_sorted_probability
+from grpo_course.lessons.preferences import EVERY
+from grpo_course.sort import SORT_PROMPTS
 
 
 def judge_errors(
     num_judges: int,
     correlation: float = 0.0,
-    seeds: Sequence[int] = range(32),
+    seeds: Sequence[int] = range(16),
     prompts: Tensor = SORT_PROMPTS,
 ) -> Tensor:
     """By how many points each judge errs about each response. [judge seed batch all]
@@ -37,18 +35,6 @@ def judge_errors(
     return torch.stack(drawn, dim=1)
 
 
-def sorts_after(
-    marks: Tensor,
-    seeds: Sequence[int] = range(32),
-    prompts: Tensor = SORT_PROMPTS,
-    **how: Any,
-) -> Tensor:
-    """P(sorted) of policies that climbed such marks [seed batch all]. -> [seed]"""
-    policy = warm_start(seeds, prompts)
-    climb(marks, policy, prompts, **how)
-    return exact_sorted_probability(policy.model, prompts).mean(-1).detach()
-
-
 # The investigation: whom to put on a panel of four. Judges in a family err alike.
 
 FAMILIES = {"aeghk": (0.8, 0.9), "bdfjl": (0.85, 0.8), "c": (1.0, 0.0), "i": (1.0, 0.0)}
@@ -57,7 +43,7 @@ ON_PANEL = 4
 GOOD = 0.5  # points: the error of a panel that will do
 
 
-def draw_judges(seeds: Sequence[int] = range(32)) -> Tensor:
+def draw_judges(seeds: Sequence[int] = range(16)) -> Tensor:
     """The errors of the twelve judges `NAMES`. [judge seed batch all]"""
     errors: dict[str, Tensor] = {}
     for number, (family, (size, correlation)) in enumerate(FAMILIES.items()):
@@ -77,38 +63,30 @@ def checked(errors: Tensor, num_checked: int = 10) -> Tensor:
     return errors[..., some].flatten(1)
 
 
-def try_panel(
-    errors: Tensor,
-    panel: str | Sequence[str],
-    train: Callable[[Tensor], Tensor] = sorts_after,
-) -> bool:
-    """Print by how much a panel errs; train on a good one, and return whether it is.
+def try_panel(errors: Tensor, panel: str | Sequence[str]) -> bool:
+    """Print by how much the mean mark of a panel errs; return whether it is good.
 
-    errors [judge seed batch all] are those about all responses. Judged is by the
-    checked ones. `panel` has four names.
+    errors [judge case] are those about the checked responses. `panel` has four names.
     """
     panel = "".join(panel)
     if problem := not_a_panel(panel):
         tell(False, problem)
         return False
-    known = checked(errors)
-    order = known.std(-1).argsort()[:ON_PANEL]
-    sure = "".join(sorted(NAMES[k] for k in order))  # the most accurate
-    places = {who: [NAMES.index(name) for name in who] for who in (panel, sure)}
-    error = known[places[panel]].mean(0).std().item()
+    sure = {NAMES[judge] for judge in errors.std(-1).argsort()[:ON_PANEL]}
+    error = errors[of_panel(panel)].mean(0).std().item()
     good = error <= GOOD
     words = "that will do" if good else f"there are panels that err by {GOOD} or less"
     finding = f"the mean mark of {panel} errs by {error:.2f}"
-    if set(panel) == set(sure):
+    if set(panel) == sure:
         print(finding)  # as the notebook begins: nobody has chosen yet
     else:
         tell(good, f"{finding}: {words}")
-    if good:
-        for who, judges in places.items():
-            marks = true_rewards() + errors[judges].mean(0)
-            average, sem = mean_and_error(train(marks))
-            tell(True, f"trained on {who}: P(sorted) {average:.2f} ± {sem:.2f}")
     return good
+
+
+def of_panel(panel: str | Sequence[str]) -> list[int]:
+    """The numbers of judges, by their names."""
+    return [NAMES.index(name) for name in panel]
 
 
 def not_a_panel(panel: str) -> str:

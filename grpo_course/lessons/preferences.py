@@ -154,6 +154,24 @@ def by_choice(
     }
 
 
+def by_record(
+    chances: Tensor, pairs: Tensor, prompts: Tensor = SORT_PROMPTS
+) -> dict[str, Tensor]:
+    """How much of pi [... seed batch all] is what, by the pairs. [... seed] each"""
+    worth = true_rewards(prompts)
+    right = worth == worth.amax(-1, keepdim=True)
+    none = torch.zeros(*pairs.shape[:2], len(EVERY), dtype=torch.long)
+    sides = pairs.unbind(-1)
+    won, lost = (none.scatter_add(-1, side, torch.ones_like(side)) for side in sides)
+    kinds = {
+        "right": right,
+        "wrong, won more than it lost": ~right & (won > lost),
+        "wrong, lost as often or more": ~right & (won <= lost) & (lost > 0),
+        "wrong, in no pair": ~right & (won + lost == 0),
+    }
+    return {name: (chances * kind).sum(-1).mean(-1) for name, kind in kinds.items()}
+
+
 @torch.no_grad()
 def scores_of(model: RewardModel, prompts: Tensor = SORT_PROMPTS) -> Tensor:
     """What a model says of every response, in spreads from its mean: [seed batch all].

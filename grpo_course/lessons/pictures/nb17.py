@@ -1,12 +1,35 @@
 """What notebook 17 alone draws."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import axes_row, cells, finish, frame
+from grpo_course.classroom.alt_text import describe
+from grpo_course.classroom.plots import (
+    PARTS,
+    axes_row,
+    cells,
+    finish,
+    frame,
+    legend_above,
+)
 from grpo_course.lessons.judges import FAMILIES, NAMES
+
+
+def plot_shares(parts: Mapping[str, Tensor], ylabel: str, xlabel: str) -> Axes:
+    """Parts of a whole on top of each other, mean over the seeds. [step seed] each"""
+    ax = axes_row()[0]
+    below, told = torch.zeros(len(next(iter(parts.values())))), []
+    for (name, part), look in zip(parts.items(), PARTS, strict=False):
+        share = part.mean(-1)
+        ax.fill_between(range(len(share)), below, below + share, label=name, **look)
+        below = below + share
+        told.append(f"{name} from {share[0]:.2f} to {share[-1]:.2f}")
+    finish(ax, xlabel, ylabel).margins(0)
+    describe(ax.figure, f"{ylabel} against {xlabel}: {'; '.join(told)}.")
+    return legend_above(ax)
 
 
 def plot_together(correlations: Tensor, panel: Sequence[str]) -> Axes:
