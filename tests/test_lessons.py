@@ -110,7 +110,7 @@ def test_each_seed_shows_what_the_notebook_says():
 
 
 def test_the_first_epochs_name_every_recorded_run():
-    """By what the notebook reads off its table."""
+    """By what the notebook reads off its picture."""
     runs = json.loads((files("grpo_course.lessons") / "failing_runs.json").read_text())
     assert [run["seed"] for run in runs[::4]] == list(range(8))
     for run in runs:

@@ -11,7 +11,9 @@ from torch import Tensor
 from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
+    FAINT,
     LINES,
+    axes_grid,
     axes_row,
     finish,
 )
@@ -66,6 +68,30 @@ def plot_metrics(lines: Sequence[Mapping[str, Any]]) -> list[Axes]:
         ax.set_ylim(0, 1)
         finish(ax, "epoch", "", title)
         ax.legend(loc="upper right")
+    return axes
+
+
+def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
+    """What each run shows early, a dot a run: paid by right, and KL from the start.
+
+    runs hold a cause and a start, with the numbers right, paid and kl.
+    """
+    (axes,) = axes_grid(1, 2, width=9, height=3.3)
+    causes = dict.fromkeys(run["cause"] for run in runs)
+    for row, (cause, colour) in enumerate(zip(causes, COLOURS, strict=False)):
+        look: dict[str, Any] = {"color": colour, "marker": "osD^"[row], "ls": ""}
+        starts = [run["start"] for run in runs if run["cause"] == cause]
+        right, paid, kl = (
+            [s[name] for s in starts] for name in ("right", "paid", "kl")
+        )
+        axes[0].plot(right, paid, label=cause, ms=6, alpha=0.8, **look)
+        axes[1].plot(np.maximum(kl, 0.001), [row] * len(kl), ms=6, alpha=0.6, **look)
+    axes[0].axline((0, 0), slope=1, color=FAINT, ls=":")
+    axes[0].set(xlim=(-0.04, 1), ylim=(-0.04, 1.04))
+    axes[1].set(xscale="log", ylim=(len(causes) - 0.5, -0.5))
+    axes[1].set_yticks(range(len(causes)), list(causes))
+    finish(axes[0], "right before the run", "paid in three epochs")
+    finish(axes[1], "KL from the start in three epochs (at least 0.001)", "")
     return axes
 
 
