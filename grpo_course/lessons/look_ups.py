@@ -91,14 +91,6 @@ class ToolPolicy:
         return logits.log_softmax(-1).gather(-1, rollout.responses[..., None])[..., 0]
 
 
-class Exchanged(ToolPolicy):
-    """The tool's token stands with the delta of another conversation of its group."""
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        box, number, answer = super().log_probs(rollout).unbind(dim=-1)
-        return torch.stack([box, number.roll(1, dims=-1), answer], dim=-1)
-
-
 # A chain of calls
 
 

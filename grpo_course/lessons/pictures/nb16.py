@@ -101,7 +101,7 @@ def plot_needed(needed: Mapping[str, Tensor], given: float) -> Axes:
             labelled.add(place)
     ax.axhline(given, color="black", lw=1)
     write(ax, f"one run has {given:.0f}", calls / 2, given, (0, 9))
-    ax.set(yscale="log", ylim=(4, 4e5))
+    ax.set(yscale="log", xlim=(-0.3, calls + 0.3), ylim=(4, 4e5))
     finish(ax, "", "conversations needed")
     legend_below([ax])
     text = f"Conversations that call 1 to {calls} and the answer need, on a log scale."
