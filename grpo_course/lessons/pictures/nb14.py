@@ -157,7 +157,8 @@ def plot_kept(paths: Mapping[str, Tensor]) -> list[Axes]:
         ax.scatter(before[~lost], after[~lost], s=8, color=UP)
         ax.scatter(before[lost], after[lost], s=12, marker="x", color=DOWN)
         ax.axhline(LOST, color="black", lw=1, ls="--")
-        ax.set(xscale="log", yscale="log", ylim=(1e-14, 10))
+        ax.set(xscale="log", yscale="log", xlim=(1e-3, 1.5), ylim=(1e-14, 10))
+        ax.tick_params(labelleft=ax is axes[0])
         words = f"by {name}: {lost.sum()} lost"
         finish(ax, "solve rate before", "solve rate after" * (ax is axes[0]), words)
         told.append(words)
