@@ -19,7 +19,7 @@ from grpo_course.classroom.plots import (
     legend_below,
     plot_seeds,
 )
-from grpo_course.loop import ENOUGH, mean_and_error
+from grpo_course.loop import mean_and_error
 
 
 def plot_ratios(ratio: Tensor, is_one: Tensor) -> Axes:
@@ -72,19 +72,16 @@ def plot_rising(chances: Mapping[float, Mapping[str, Tensor]]) -> list[Axes]:
 
 def plot_writers(
     reached: Mapping[str, Mapping[str, Tensor]],
-    pushed: Mapping[str, Mapping[str, float]],
     itself: Tensor,
 ) -> list[Axes]:
     """The reward of each way to learn from another writer, a panel a writer.
 
     reached[writer][way] and `itself`, of a policy that writes its own responses, are
-    [seed]; pushed[writer][way] is the share of tokens with a gradient.
+    [seed].
     """
     axes = axes_row(len(reached), width=9.5, height=2.9)
     for ax, (writer, ways) in zip(axes, reached.items(), strict=True):
         plot_seeds(dict(ways), "reward on all prompts", ax)
-        for row, share in enumerate(pushed[writer].values()):
-            ax.text(0.015, row, f"{share:.0%} pushed", va="center")
         ax.axvline(
             itself.mean().item(),
             color="black",
@@ -101,7 +98,7 @@ def plot_writers(
 def plot_tasks(
     results: Mapping[str, Mapping[str, Sequence[Tensor]]], rates: Sequence[float]
 ) -> list[Axes]:
-    """The reward of each variant by rate, a panel a task; bars hold two errors.
+    """The reward of each variant by rate, a panel a task; bars hold one error.
 
     results[task][variant] has one [seed] for each rate; rates are evenly spaced.
     """
@@ -109,11 +106,10 @@ def plot_tasks(
     for ax, (task, variants) in zip(axes, results.items(), strict=True):
         for row, (name, rewards) in enumerate(variants.items()):
             means, errors = zip(*map(mean_and_error, rewards), strict=True)
-            spots = [place + 0.05 * (row - 1.5) for place in range(len(rates))]
+            spots = [place + 0.05 * (row - 2) for place in range(len(rates))]
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
             ax.plot(spots, means, marker="o", ms=4, label=name, **look)
-            bars = [ENOUGH * error for error in errors]
-            ax.errorbar(spots, means, bars, ls="", ecolor=COLOURS[row])
+            ax.errorbar(spots, means, errors, ls="", ecolor=COLOURS[row])
         ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
         finish(ax, "learning rate", "reward", task)
     legend_below(axes)
