@@ -9,7 +9,6 @@ updates. In a row, each problem has one character, how many of its samples were 
 
 import itertools
 import json
-import random
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from statistics import mode
@@ -22,6 +21,7 @@ from torch import Tensor
 from grpo_course.lessons.baselines import tell
 from grpo_course.loop import half_width
 from grpo_course.text import qwen
+from grpo_course.text.environment import places_of
 from grpo_course.text.smollm2 import ShortAnswers
 
 PATH = Path(__file__).parent / "smollm2.json"
@@ -101,10 +101,10 @@ def held_out(
         rows = [r for r in run["rows"] if r["update"] in stops]
         rows = [r for r in rows if (r.get("split"), r.get("way")) == (SAME, way)]
         # A run of the record asked problems of its own, made from its seed.
-        asked = task.problems(
+        problems = task.problems(
             "unseen_problems", len(rows[0]["right"]), HELD + run["seed"]
         )
-        for place, problem in enumerate(asked):
+        for place, problem in enumerate(problems):
             left, right = problem.operands
             one = {"seed": run["seed"], "operation": problem.kind}
             came_out = [int(row["right"][place], 36) / row["samples"] for row in rows]
@@ -119,13 +119,12 @@ def asked(task: ShortAnswers, seed: int, updates: int = 32) -> list[list[Run]]:
     """
     preset = task.presets["smollm2"]
     count, many = preset["num_problems"], preset["num_prompts"]
-    problems = task.problems("train", count, seed)
-    order = random.Random(f"{seed} 0").sample(range(count), count)  # as chosen() draws
     each = []
-    for problem in map(problems.__getitem__, order):
+    for problem in task.problems("train", count, seed):
         left, right = problem.operands
         each.append({"operation": problem.kind, "left": left, "right": right})
-    return [each[many * at : many * (at + 1)] for at in range(updates)]
+    chosen = (places_of(count, many, seed, update) for update in range(updates))
+    return [[each[place] for place in places] for places in chosen]
 
 
 def practised(task: ShortAnswers, seeds: int = 5) -> set[tuple[str, int, int]]:

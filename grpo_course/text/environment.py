@@ -29,6 +29,16 @@ if TYPE_CHECKING:
 Tokens = tuple[int, ...]
 
 
+def places_of(total: int, num_prompts: int, seed: int, epoch: int) -> list[int]:
+    """Which of `total` problems an epoch asks: each once in a new order, then again."""
+    places = range(epoch * num_prompts, (epoch + 1) * num_prompts)
+    orders = {
+        turn: random.Random(f"{seed} {turn}").sample(range(total), total)
+        for turn in {place // total for place in places}
+    }
+    return [orders[place // total][place % total] for place in places]
+
+
 def fingerprint(problems: Sequence[Problem]) -> str:
     """How many problems there are, and a digest of all in their order.
 
@@ -95,14 +105,8 @@ class Environment:
         return self.ask(self.chosen(epoch))
 
     def chosen(self, epoch: int) -> list[int]:
-        """Which problems an epoch asks: each once in a new order, then all again."""
-        total = len(self.problems)
-        places = range(epoch * self.num_prompts, (epoch + 1) * self.num_prompts)
-        orders = {
-            turn: random.Random(f"{self.seed} {turn}").sample(range(total), total)
-            for turn in {place // total for place in places}
-        }
-        return [orders[place // total][place % total] for place in places]
+        """Which problems an epoch asks, by their places in the list."""
+        return places_of(len(self.problems), self.num_prompts, self.seed, epoch)
 
     def ask(self, chosen: Sequence[int]) -> Tensor:
         """The prompts of some problems, by their places in the list.
