@@ -19,24 +19,21 @@ from dataclasses import replace
 import torch
 from transformers import PreTrainedTokenizerBase
 
-from grpo_course.formulas import aggregate
 from grpo_course.lessons.finale import FIRST_ROWS
-from grpo_course.loop import take_step
-from grpo_course.text import qwen, smollm2
+from grpo_course.text import qwen
 from grpo_course.text.config import GRPOConfig
-from grpo_course.text.environment import Environment
-from grpo_course.text.evaluation import greedy_scores
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import load_model, load_tokenizer
 from grpo_course.text.prompts import as_rollout
 from grpo_course.text.training import (
+    imitation_step,
     load_problems,
     make_environment,
     make_optimizer,
     make_policy,
     make_task,
 )
-from tools.rows import CONFIG, PLANNED, SOLUTIONS, keep
+from tools.rows import CONFIG, PLANNED, SOLUTIONS, answers, keep
 
 STEPS = 8  # as many updates as a run has
 SIZE = STEPS * CONFIG.learning_rate  # as far as Adam moves a weight in them at most
@@ -60,27 +57,14 @@ def imitate(
     task, noise = make_task(config), random.Random(seed)
     opening, problems = task.opening(config.system_prompt), load_problems(config)
     optimizer = make_optimizer(config, policy)
-    for _ in range(STEPS):
-        optimizer.zero_grad()
-        parts = [
+    for step in range(STEPS):
+        parts = [  # one by one, for the memory
             as_rollout(
                 tokenizer, [one.question], [task.demonstration(one, noise)], opening
             )
             for one in noise.sample(problems, SOLUTIONS)
         ]
-        counts = [int(part.mask.sum()) for part in parts if part.mask is not None]
-        for part, count in zip(parts, counts, strict=True):  # one by one, for memory
-            mean = aggregate(policy.log_probs(part), part.mask, "token_mean")
-            (-mean * count / sum(counts)).backward()
-        take_step(optimizer, max_norm=config.max_gradient_norm)
-
-
-def ask(policy: CausalPolicy, environment: Environment) -> tuple[list[str], str]:
-    """Greedy texts, and a 1 for each that is right."""
-    texts = [each[0] for each in greedy_scores(policy, environment).texts]
-    pairs = zip(texts, environment.problems, strict=True)
-    right = [smollm2.is_right(text, p.answer, qwen.MARK) for text, p in pairs]
-    return texts, "".join(str(int(each)) for each in right)
+        imitation_step(policy, parts, optimizer, f"step {step}")
 
 
 def main() -> None:
@@ -97,16 +81,16 @@ def main() -> None:
     problems = load_problems(config, "validation", PLANNED)[FIRST_ROWS:]
     policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
-    before, _ = ask(policy, environment)
+    _, before = answers(policy, environment, qwen.MARK)
     if options.how == "signs":
         name = f"random signs, {options.size:g}"
         scatter(policy, options.seed, options.size)
     else:
         name = "imitation"
         imitate(policy, tokenizer, config, options.seed)
-    texts, right = ask(policy, environment)
-    others = sum(old != new for old, new in zip(before, texts, strict=True))
-    end = {"rows": right, "right": right.count("1"), "other_texts": others}
+    found, after = answers(policy, environment, qwen.MARK)
+    others = sum(old != new for old, new in zip(before, after, strict=True))
+    end = found | {"other_texts": others}
     keep("moved", {"name": name, "seed": options.seed, "end": end})
 
 

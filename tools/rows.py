@@ -139,14 +139,15 @@ def measure(model, tokenizer, data: str, count: int, mark: str) -> dict:
     problems = load_problems(config, "validation", FIRST_ROWS)
     policy = make_policy(config, model, tokenizer)
     environment = make_environment(config, problems, tokenizer)
-    found, shown = answers(policy, environment, mark)
-    return {"start": {"examples": count, "mark": mark, **found}, "written": shown}
+    found, written = answers(policy, environment, mark)
+    start = {"examples": count, "mark": mark, **found}
+    return {"start": start, "written": written[:SHOWN]}
 
 
 def answers(
     policy: CausalPolicy, environment: Environment, mark: str
 ) -> tuple[dict[str, Any], list[dict[str, str]]]:
-    """What greedy answers to the problems come to, and the first of them."""
+    """What greedy answers to the problems come to, and each of them."""
     problems = environment.problems
     scores = greedy_scores(policy, environment)
     pairs = [
@@ -163,11 +164,11 @@ def answers(
         "lenient": int(scores.earned["lenient_accuracy"].sum()),
         "cut_off": sum(len(ids) >= most for ids in ends),
     }
-    shown = [
+    written = [
         {"question": problem.question, "answer": problem.answer, "text": texts[0]}
-        for problem, texts in zip(problems[:SHOWN], scores.texts, strict=False)
+        for problem, texts in zip(problems, scores.texts, strict=True)
     ]
-    return found, shown
+    return found, written
 
 
 def before_and_after(folder: Path, name: str, rows: int) -> dict[str, Any]:
@@ -182,7 +183,8 @@ def before_and_after(folder: Path, name: str, rows: int) -> dict[str, Any]:
     }
     for when, path in (("begun", str(config.model)), ("end", newest)):
         tried = load_trained(config, path, "validation")
-        found[when], found["written"] = answers(*tried, qwen.MARK)
+        found[when], written = answers(*tried, qwen.MARK)
+        found["written"] = written[:SHOWN]
     return found
 
 
@@ -230,7 +232,7 @@ def supervised(model_path: str, data: str, seed: int, dtype: str) -> dict:
         "solutions": STEPS * SOLUTIONS,
         "losses": losses,
         "end": found,
-        "written": written,
+        "written": written[:SHOWN],
     }
 
 

@@ -22,6 +22,7 @@ from grpo_course.formulas import aggregate
 from grpo_course.long_work import progress_bar
 from grpo_course.loop import (
     History,
+    Rollout,
     Trainer,
     require_finite_loss,
     take_step,
@@ -330,21 +331,32 @@ def warm_start(
             )
             for i in range(0, size, most)
         ]
-        counts = [int(part.mask.sum()) for part in parts if part.mask is not None]
-        place, loss = f"step {step} of the warm start", 0.0
-        optimizer.zero_grad()
-        for part, count in zip(parts, counts, strict=True):
-            mean = -aggregate(policy.log_probs(part), part.mask, "token_mean")
-            share = mean * (count / sum(counts))
-            require_finite_loss(share, place)
-            share.backward()
-            loss += share.item()
-        take_step(optimizer, max_norm=1.0, place=place)
+        place = f"step {step} of the warm start"
+        losses.append(imitation_step(policy, parts, optimizer, place))
         schedule.step()
-        losses.append(loss)
         if watch:
             watch(losses)
     return losses
+
+
+def imitation_step(
+    policy: CausalPolicy, parts: Sequence[Rollout], optimizer: Optimizer, place: str
+) -> float:
+    """One step that makes responses likelier, read part by part; the loss, in nats.
+
+    It is minus the mean log-probability of all their tokens.
+    """
+    counts = [int(part.mask.sum()) for part in parts if part.mask is not None]
+    loss = 0.0
+    optimizer.zero_grad()
+    for part, count in zip(parts, counts, strict=True):
+        mean = -aggregate(policy.log_probs(part), part.mask, "token_mean")
+        share = mean * (count / sum(counts))
+        require_finite_loss(share, place)
+        share.backward()
+        loss += share.item()
+    take_step(optimizer, max_norm=1.0, place=place)
+    return loss
 
 
 def first_words(config: GRPOConfig, environment: Environment) -> str:
