@@ -13,6 +13,7 @@ from torch import Tensor
 from claims.runner import BEST, Claim, Setting
 from grpo_course.formulas import compute_deltas
 from grpo_course.lessons.answer_tree import AnswerTree
+from grpo_course.lessons.pictures.nb14 import LOST
 from grpo_course.loop import Rollout, TrainConfig, train
 from grpo_course.sort import (
     SortPolicy,
@@ -138,9 +139,6 @@ def passed(setting: Setting, k: int, how: dict, reward_fn=None, **knobs) -> Tens
     with torch.no_grad():
         rates = log_p(ready or start(setting, **how), all_prompts(setting)).exp()
     return (1 - (1 - rates) ** k).mean(-1)
-
-
-LOST = 1e-3  # below such a solve rate, a prompt is lost
 
 
 def kept(policy: SortPolicy, prompts: Tensor) -> Tensor:

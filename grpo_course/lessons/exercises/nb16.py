@@ -150,7 +150,8 @@ in the wrong order: the last turn comes first.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-2).cumsum(-2).flip(-2) | You add \
 up over the conversations of the group. Go along the turns of one conversation.
 rewards.flip(-1).cumsum(-1).flip(-1) => (to_go := \
-rewards.flip(-1).cumsum(-1).flip(-1)) - to_go.mean(-2, keepdim=True) | Return the sums themselves. The training takes off the mean of the group.
+rewards.flip(-1).cumsum(-1).flip(-1)) - to_go.mean(-2, keepdim=True) | Return the sums \
+themselves. The training takes off the mean of the group.
 return final_reward(asked, written)[..., None].expand(written.shape) | This is the \
 reward of the answer. Begin from turn_rewards, which pays turn by turn.
 """
