@@ -33,8 +33,9 @@ from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
-from grpo_course.text.responses import extract_answer, in_template
+from grpo_course.text.grader import read_number
 from grpo_course.text.reverse import is_reversed
+from grpo_course.text.smollm2 import stated
 
 
 def _padding_set_to_zero(new, old, deltas, mask, aggregation):
@@ -455,29 +456,11 @@ RIGHT = pairs(
         "own_words_look_likely": _surprise_of_kept_tokens,
         "loss_pulls_right": _six_tokens_at_once,
         "ratios_start_at_one": _rounded_ratios,
-        "extract_answer": lambda text: (
-            [
-                found.strip()
-                for found in re.findall(
-                    "(?s)<answer>((?:(?!</?answer>).)*)</answer>",
-                    text.split("</think>")[-1],
-                )
-            ]
-            or [None]
-        )[-1],
-        "misjudged": [
-            lambda rule: {
-                "contains": in_template("12 or 7?", "12 or 7"),
-                "equals": in_template("5+7", "$12.00"),
-                "last": in_template("5+7", "5 or 12"),
-                "loose": in_template("5+7", "12") + " pens",
-            }[rule],
-            lambda rule: (
-                "<think></think><answer>12</answer>"
-                if rule == "loose"
-                else in_template("x", {"equals": "5 + 7 = 12"}.get(rule, "1.12"))
-            ),
-        ],
+        "stated": lambda text: (
+            read_number(found[1])
+            if (found := re.search(r"Answer:\s*([^\n]*)\s*\Z", text))
+            else None
+        ),
         "completion_mask": _until_eos,
         "add_gradients": [
             _by_index,
@@ -646,7 +629,7 @@ PACKAGE = {
     "response_mask": response_mask,
     "masked_clip_loss": masked_clip_loss,
     "masked_loss": masked_loss,
-    "extract_answer": extract_answer,
+    "stated": stated,
     "completion_mask": completion_mask,
     "weighted_loss": cispo_loss,
     "is_right": is_reversed,

@@ -1,24 +1,28 @@
 """Made problems and their worked solutions as tokens, for a tiny model to imitate."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 from grpo_course.sampling import Sampler, pad_rows, shifted_log_probs
-from grpo_course.text.gsm8k import SHORT_SYSTEM_PROMPT, demonstration
+from grpo_course.text.gsm8k import SHORT_SYSTEM_PROMPT
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.prompts import decode_responses, prompt_text
-from grpo_course.text.responses import conversation_text, format_reward
+from grpo_course.text.responses import conversation_text
+from grpo_course.text.smollm2 import ShortAnswers
+from grpo_course.text.stories import WordProblem
 from grpo_course.text.tasks import Problem
 from grpo_course.text.tiny import make_tokenizer
 
 
-def learn_tokenizer(problems: Sequence[Problem]) -> PreTrainedTokenizerBase:
+def learn_tokenizer(problems: Sequence[WordProblem]) -> PreTrainedTokenizerBase:
     """A tokenizer learned from the problems, their solutions and the system prompt."""
-    shown = ((p.question, demonstration(p), SHORT_SYSTEM_PROMPT) for p in problems)
-    return make_tokenizer(conversation_text(*each) for each in shown)
+    gold = ShortAnswers().gold
+    return make_tokenizer(
+        conversation_text(p.question, gold(p), SHORT_SYSTEM_PROMPT) for p in problems
+    )
 
 
 def encode(tokenizer: PreTrainedTokenizerBase, texts: list[str], side: str) -> Tensor:
@@ -36,14 +40,14 @@ def prompts_of(
 
 
 def solution_batch(
-    tokenizer: PreTrainedTokenizerBase, problems: Sequence[Problem]
+    tokenizer: PreTrainedTokenizerBase, problems: Sequence[WordProblem]
 ) -> tuple[Tensor, int]:
     """Prompts and their solutions in one row each, and how wide the prompts are.
 
     -> int [batch pos], int
     """
     prompts = prompts_of(tokenizer, problems)
-    solved = [demonstration(p) + str(tokenizer.eos_token) for p in problems]
+    solved = [ShortAnswers().gold(p) + str(tokenizer.eos_token) for p in problems]
     rows = torch.cat([prompts, encode(tokenizer, solved, "right")], dim=-1)
     return rows, prompts.shape[1]
 
@@ -68,22 +72,3 @@ def sample_texts(
     policy = CausalPolicy(model, Sampler(max_new_tokens=40, **ends))
     rollout = policy.sample(prompts_of(tokenizer, problems), num_responses)
     return decode_responses(tokenizer, rollout)
-
-
-def grade(
-    written: Mapping[str, list[list[str]]],
-    problems: Sequence[Problem],
-    extract: Callable[[str], str | None],
-) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """Which texts have the whole form, and which answers are right. [problem trial]"""
-    form, right = {}, {}
-    for name, groups in written.items():
-        form[name] = torch.tensor([format_reward(group) for group in groups]) == 1
-        said = [[extract(text) for text in group] for group in groups]
-        right[name] = torch.tensor(
-            [
-                [each == p.answer for each in row]
-                for row, p in zip(said, problems, strict=True)
-            ]
-        )
-    return form, right

@@ -1,211 +1,102 @@
 """The exercises of 11_gsm8k_data."""
 
-import re
-
 import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.sampling import response_mask
-from grpo_course.text import responses
-from grpo_course.text.grader import is_correct
-from grpo_course.text.responses import format_reward
+from grpo_course.text.grader import read_number
 
 
 def text_case(description, text, hint=""):
     """What a language model wrote."""
-    return case(description, hint, completion=text)
+    return case(description, hint, text=text)
 
 
 @exercise("11.1")
-def extract_answer(completion):
-    """str -> str, or None"""
-    said = completion.rpartition("</think>")[2]
-    before = said.rpartition("</answer>")[0]
-    _, opened, inside = before.rpartition("<answer>")
-    return inside.partition("</answer>")[0].strip() if opened else None
+def stated(text):
+    """str -> number, or None"""
+    said = text.partition("Answer:")[2].strip()
+    return None if "\n" in said else read_number(said)
 
 
-def _last(pattern, completion):
-    """The last match of a pattern behind the thinking."""
-    found = re.findall(pattern, completion.rpartition("</think>")[2])
-    return found[-1].strip() if found else None
-
-
-extract_answer.insight = (
-    "Cuts from the end: whatever else a model writes, its last answer counts."
+stated.insight = (
+    "A text that does not end with its answer is not paid, and so learns to end there."
 )
-# Cases where a known mistake gives a wrong text stand before those where it gives None,
-# which says less.
-extract_answer.cases = (
-    text_case("the template", "<think>3+4=7</think><answer>7</answer>"),
+# Cases where a known mistake gives a wrong number stand before those where it gives
+# None, which says less.
+stated.cases = (
+    text_case("the form", "2 + 4 = 6. Answer: 6"),
+    text_case("a full stop", "11 + 11 = 22 after m. Answer: 22."),
     text_case(
-        "no thinking",
-        "<answer>7</answer>",
-        "This text has no </think> at all, and its answer counts all the same.",
+        "the text goes on",
+        "Maia found 9 apples. Answer: 19\nMia lost all of them.",
+        "Behind the 19 the text goes on in a new line, so it is not one line.",
     ),
     text_case(
-        "new lines",
-        "<think>a</think><answer>6</answer>No.\n<answer>\n7\n</answer>",
-        "Of two answers the last one counts, without the white space around it.",
+        "the text goes on with a number",
+        "Answer: 3\nMia still left 11 coins",
+        "The text goes on in a new line, so it is not one line.",
     ),
-    text_case("white space inside", "<think>3+4</think>\n<answer>\n 7 </answer>"),
     text_case(
         "two answers",
-        "<answer>7</answer>No.<answer>8</answer>",
-        "The model corrected itself: its last answer counts.",
+        "Sue got 2 more. Answer: 5. Answer: 6",
+        "What counts begins behind the first mark, and there stand two numbers.",
     ),
-    text_case("a price", "<answer>1200</answer>, or <answer>$1,200</answer>"),
-    text_case("a price alone", "<answer>$1,200</answer>"),
-    text_case("a minus", "<answer>-3</answer>"),
-    text_case("words", "<answer>seven, or 7 pens.</answer>"),
+    text_case("no mark", "2 + 4 = 6", "Without `Answer:` nothing is stated."),
+    text_case("the mark in small letters", "The answer: 6", "The mark is `Answer:`."),
+    text_case("cut off", "12 - 4 = 6 apples left. Answer:"),
     text_case(
-        "a < that opens no tag",
-        "<answer>6 < 7</answer>",
-        "A `<` inside the answer need not begin a tag: look for whole tags.",
-    ),
-    text_case(
-        "an answer in the thinking",
-        "<think><answer>7</answer></think>8",
-        "The only pair stands in the thinking, so there is no answer: what counts "
-        "comes after the last </think>.",
+        "a new line at the end",
+        "2 + 4 = 6. Answer: 6\n",
+        "White space around the line changes nothing: strip() first.",
     ),
     text_case(
-        "thinking closed twice",
-        "<think>a</think><answer>7</answer></think>8",
-        "What stands before the last </think> is thinking: cut there, by rpartition.",
-    ),
-    text_case("no tags", "The answer is 7."),
-    text_case("cut off in the middle", "<think>3+4=7</think><answer>7"),
-    text_case(
-        "the tags crossed",
-        "</answer>7<answer>",
-        "The closing tag stands before the opening one, so this is no pair.",
+        "a new line behind the mark",
+        "Answer:\n6",
+        "White space around the line changes nothing: strip() first.",
     ),
     text_case(
-        "closed twice",
-        "<answer>7</answer></answer>",
-        "A pair ends at the first </answer> behind its <answer>.",
+        "lines before the mark",
+        "2 + 4\n= 6\nAnswer: 6",
+        "Only what stands behind the mark has to be one line.",
     ),
-    text_case(
-        "opened twice",
-        "<answer>5<answer>7</answer>",
-        "Two opening tags stand before one closing tag. The last of them makes the "
-        "pair.",
-    ),
-    text_case(
-        "an empty pair",
-        "<answer>7</answer><answer></answer>",
-        "The last pair holds an empty text, and that is what is asked for. None says "
-        "that there is no pair.",
-    ),
-    text_case(
-        "an answer, and one begun",
-        "<answer>7</answer><answer>8",
-        "The last <answer> is never closed, but a pair stands before it: that counts.",
-    ),
+    text_case("no white space", "Answer:6"),
+    text_case("a price", "Answer: $1,200.00"),
+    text_case("a unit", "Answer: 6 apples"),
+    text_case("a minus", "Answer: -3"),
+    text_case("a half", "Answer: 2.5"),
+    text_case("a calculation", "Answer: 2 + 4 = 6"),
+    text_case("a choice", "Answer: 6 or 7"),
+    text_case("no number", "Answer: six"),
 )
-extract_answer.mistakes = """
-completion.rpartition("</think>")[2] => completion | You look into the thinking as \
-well. A model may try an answer there; what counts comes after the last </think>.
-before.rpartition("<answer>") => before.partition("<answer>") | You take the first \
-pair. A model that corrects itself means its last answer: search from the end, with \
-rpartition or rfind.
-.strip() => | White space is left around the answer: strip() it.
-said.rpartition("</answer>")[0] => said | You accept an answer that is never closed. \
-It may have been cut off in the middle of a number: without </answer> return None.
-if opened else None => if opened else "" | Without a pair of tags you return an empty \
-text. Return None, so that nobody takes it for an answer that was given.
-inside.partition("</answer>")[0].strip() => "".join(filter(str.isdigit, \
-inside.partition("</answer>")[0])) | You keep the digits only. Return the whole text \
-between the tags: its number is read later.
-if opened else None => if opened else completion.strip() | Where a tag is missing, \
-split(...)[-1] is the whole text. Ask first whether there is a pair, and return None \
-if not.
-return _last("<answer>(.*?)</answer>", completion) | A `.` stops at the end of a \
-line, and an answer may have several lines: re.S, or rpartition, which needs no dot.
-return _last("(?s)<answer>(.*)</answer>", completion) | `.*` is greedy: with two \
-answers it takes everything from the first opening tag to the last closing one.
+stated.mistakes = """
+text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | You take what stands \
+behind the last mark, or the whole text where there is none. With two marks a text \
+states none: read from the first one on, with partition.
+text.partition("Answer:")[2] => text | You read the whole text. What counts stands \
+behind `Answer:`.
+None if "\\n" in said else read_number(said) => read_number(said) | You read on into \
+the next line. An answer is one line: return None if there are more.
+.strip() => | You look for a new line before you strip(), and one at the end is only \
+white space.
+if "\\n" in said => if "\\n" in text.strip() | You refuse a text that has new lines \
+before its `Answer:`. Look at what stands behind it.
+None if "\\n" in said else read_number(said) => \
+read_number(said.partition("\\n")[0]) | You leave out what stands in the next line, and \
+a text that goes on behind its answer states none.
+read_number(said) => read_number(said.split(" ")[0]) | You read the first word \
+behind the mark. Give `read_number` the whole line, and it says whether there is one \
+number in it.
+read_number(said) => (int(said) if said.isdigit() else None) | You read digits only. \
+`read_number` knows prices, units and full stops, too.
+read_number(said) => said | You return a text. Give it to `read_number`.
+None if "\\n" in said else read_number(said) => (None if "\\n" in said else \
+read_number(said)) or 0 | Where there is no number you return 0. \
+That is an answer: return None.
 """
 
 
-# Whether each rule pays what stands between the tags; the right answer is 12.
-RULES = {
-    "contains": lambda said: "12" in said,
-    "equals": lambda said: said == "12",
-    "last": lambda said: re.findall(r"\d+", said)[-1:] == ["12"],
-}
-
-
-def paid(rule, text):
-    """Whether a rule of exercise 11.2 pays a response."""
-    if rule == "loose":
-        return bool(is_correct(text, "12"))
-    said = responses.extract_answer(text)
-    return format_reward([text]) == [1.0] and RULES[rule](said)
-
-
-def judged(misjudged, rule):
-    """How a rule judges the response that was written for it."""
-    text = misjudged(rule)
-    if not isinstance(text, str):
-        raise TypeError(f"this is {text!r}. Return the response as one text.")
-    deserved = format_reward([text]) == [1.0] and is_correct(text, "12")
-    if paid(rule, text) != deserved:
-        return "judged wrongly"
-    return "paid, rightly" if deserved else "refused, rightly"
-
-
-@exercise("11.2", use=judged)
-def misjudged(rule):
-    """the name of a rule -> a response that it judges wrongly"""
-    if rule == "loose":
-        return "<answer>12</answer>"
-    said = {"contains": "120", "equals": "12 pens", "last": "-12"}[rule]
-    return f"<think>5+7=12</think><answer>{said}</answer>"
-
-
-misjudged.insight = (
-    "Texts that others would judge wrongly are the tests that a reward needs."
-)
-misjudged.cases = (
-    case(
-        "12 stands in the answer",
-        "Its answer has to contain a 12 and say another number, or none.",
-        rule="contains",
-    ),
-    case(
-        "the answer is 12 to the letter",
-        "It pays nothing wrong, so it has to refuse what is right: say the number 12 "
-        "in other words than `12`. White space around it changes nothing.",
-        rule="equals",
-    ),
-    case(
-        "the last digits are 12",
-        "It reads only digits, and only the last in a row. What changes a number and "
-        "is no digit, or stands before?",
-        rule="last",
-    ),
-    case(
-        "the last pair says 12, in whatever form",
-        "The last pair has to say 12, and something else in the response must break "
-        "the form.",
-        rule="loose",
-    ),
-)
-misjudged.mistakes = """
-return "<think>5+7=12</think><answer>12</answer>" | This response is right and in the \
-whole form, and each rule pays it. Where does a rule go wrong?
-return "<think>5+7=13</think><answer>13</answer>" | Each rule refuses this, and \
-rightly so: the number is wrong, or the form. Begin with the right response, and \
-change little.
-return "<answer>12</answer>" | Without the whole form three of the four rules pay \
-nothing, and rightly so. Only `loose` is wrong about it.
-if rule == "loose": => if False: && "last": "-12" => "last": "-12", "loose": "12" | \
-For `loose` you keep the whole form, and then it judges rightly: break the form.
-"""
-
-
-@exercise("11.3")
+@exercise("11.2")
 def completion_mask(tokens, prompt_width, eos):
     """int [batch pos], int, int -> bool [batch pos]"""
     mask = torch.zeros_like(tokens, dtype=torch.bool)

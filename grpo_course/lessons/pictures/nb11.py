@@ -28,14 +28,12 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.text.gsm8k import SHORT_SYSTEM_PROMPT
 from grpo_course.text.prompts import prompt_text
-from grpo_course.text.responses import TAGS
 
 # The ground and the hatching of a token.
 PIECES = KINDS | {
     "question": KINDS["prompt"],
     "template": ("#d9d9d9", ""),
     "system": ("#cfe6f5", ""),
-    "tag": ("#F0E442", ""),
 }
 UP_LOOK: dict[str, Any] = {"fc": UP, "ec": UP}
 DOWN_LOOK: dict[str, Any] = {"fc": GROUND, "ec": DOWN, "hatch": "///"}
@@ -55,7 +53,6 @@ def kinds_of(
         kinds += [kind] * len(tokenizer(part, add_special_tokens=False).input_ids)
     width = len(kinds)
     own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
-    own |= {tokenizer.convert_tokens_to_ids(tag): "tag" for tag in TAGS}
     kinds += [own.get(token, "response") for token in row[width:].tolist()]
     return kinds, width
 
@@ -132,28 +129,33 @@ def hide_thin(ax: Axes) -> None:
     """Hide bars of next to no size, of which only the edge would be seen."""
     for bar in ax.patches:
         if isinstance(bar, Rectangle):
-            bar.set_visible(min(bar.get_width(), bar.get_height()) > 0.02)
+            bar.set_visible(abs(bar.get_width() * bar.get_height()) > 0.005)
 
 
 def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
-    """How many texts each reward pays and misses, by their right answers. [... each]"""
+    """How many texts each reward pays, and left of 0 what it misses. [... each]"""
     table = torch.stack([*paid.values()]).flatten(1)
     good = table @ right.flatten()
     bad, missed = table.sum(dim=1) - good, right.sum() - good
-    parts = {"right, and paid": good, "right, not paid": missed, "paid, not right": bad}
-    looks = [UP_LOOK, {"fc": GROUND, "ec": UP}, DOWN_LOOK]
+    parts = {
+        "right, not paid": -missed,
+        "right, and paid": good,
+        "paid, not right": bad,
+    }
+    looks = [{"fc": GROUND, "ec": UP}, UP_LOOK, DOWN_LOOK]
     (ax,) = axes_row(width=8.0, height=2.8)
     divide_bars(ax, parts, [*paid], [look | {"lw": 1.5} for look in looks])
     told, counts = [], torch.stack([*parts.values()], dim=1).long().tolist()
-    for row, (name, (yes, no, more)) in enumerate(zip(paid, counts, strict=True)):
+    for row, (name, (no, yes, more)) in enumerate(zip(paid, counts, strict=True)):
+        write(ax, str(-no or ""), no / 2, row)
         write(ax, str(yes), yes / 2, row, color="white", weight="bold")
-        write(ax, str(no or ""), yes + no / 2, row)
-        write(ax, str(more), yes + no + more, row, (6, 0), ha="left")
-        told.append(f"{name} {yes} right and {more} others, not {no} right ones")
-    ax.set(
-        xlabel=f"texts, of {right.numel()}",
-        xlim=(0, 1.1 * (right.sum() + bad.max()).item()),
-    )
+        write(ax, str(more), yes + more, row, (6, 0), ha="left")
+        told.append(f"{name} {yes} right and {more} others, not {-no} right ones")
+    most = table.sum(dim=1).max().item()
+    ax.set(xlabel=f"texts, of {right.numel()}", xlim=(-0.07 * most, 1.1 * most))
+    ax.axvline(0, color="black", lw=0.8)
+    ax.spines["left"].set_visible(False)
+    ax.tick_params(axis="y", length=0)
     legend_above(ax)
     hide_thin(ax)
     describe(ax.figure, f"Texts paid: {'; '.join(told)}.")
@@ -183,17 +185,13 @@ def plot_strays(deltas: Mapping[str, Tensor], right: Tensor) -> list[Axes]:
 
 
 def plot_written(in_form: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> Axes:
-    """Shares of texts right in the whole form, wrong in it, and without. [... each]"""
-    shares = torch.tensor(
-        [
-            [(form & good).float().mean(), (form & ~good).float().mean()]
-            for form, good in zip(in_form.values(), right.values(), strict=True)
-        ]
-    )
+    """Shares of texts that state the right number, another one, and none. [... each]"""
+    form = torch.stack([each.mean() for each in in_form.values()])
+    good = torch.stack([each.mean() for each in right.values()])
     parts = {
-        "whole form, right": shares[:, 0],
-        "whole form, not right": shares[:, 1],
-        "not the whole form": 1 - shares.sum(dim=1),
+        "right number": good,
+        "another number": form - good,
+        "no number stated": 1 - form,
     }
     looks = [UP_LOOK, {"fc": GROUND, "ec": UP}, DOWN_LOOK]
     (ax,) = axes_row(width=8.0, height=0.75 + 0.6 * len(in_form))
@@ -203,9 +201,8 @@ def plot_written(in_form: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> 
     legend_above(ax)
     hide_thin(ax)
     told = [
-        f"{name} {form:.2f} in the whole form, {good:.2f} right in it"
-        for name, (good, wrong) in zip(in_form, shares.tolist(), strict=True)
-        for form in [good + wrong]
+        f"{name} {share:.2f}, and {yes:.2f} the right one"
+        for name, share, yes in zip(in_form, form.tolist(), good.tolist(), strict=True)
     ]
-    describe(ax.figure, f"What a model writes after training: {'; '.join(told)}.")
+    describe(ax.figure, f"Shares that state a number: {'; '.join(told)}.")
     return ax
