@@ -32,7 +32,7 @@ from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.loop import Rollout
-from grpo_course.sampling import response_mask, shifted_log_probs, token_log_probs
+from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
 from grpo_course.text.reverse import is_reversed
 from grpo_course.text.smollm2 import stated
@@ -428,9 +428,6 @@ RIGHT = pairs(
         "shifted_log_probs": lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(
             ids[:, 1:]
         ),
-        "temperature_log_probs": lambda x, ids, t: (
-            (x / t).gather(-1, ids[..., None])[..., 0] - (x / t).logsumexp(-1)
-        ),
         "response_mask": lambda ids, eos: torch.tensor(
             [
                 [[eos not in row[:t] for t in range(len(row))] for row in g]
@@ -625,7 +622,6 @@ PACKAGE = {
     "generalized_advantages": ppo.generalized_advantages,
     "bradley_terry_loss": preferences.bradley_terry_loss,
     "shifted_log_probs": shifted_log_probs,
-    "temperature_log_probs": token_log_probs,
     "response_mask": response_mask,
     "masked_clip_loss": masked_clip_loss,
     "masked_loss": masked_loss,
@@ -642,7 +638,7 @@ EQUIVALENT: dict[str, set[str]] = {
     "3.2": {"1000.1", "0.0", "1.0", "2.0", "3.0"},
     # Any settings that are large enough catch the faults; any gradient is above 1.
     "6.3": {"0.5", "2", "3", "4"},
-    "9.4": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
+    "9.3": {"0.0"},  # of the log-ratio: the mask leaves it out afterwards
     # A malus is as good as a bonus, of any size.
     "10.1": {"rewards + bonus", "1.0"},
     # Any references on either side and any log-probabilities far enough will do, a beta

@@ -56,49 +56,7 @@ cross-entropy, minus the log-probability: turn the sign.
 """
 
 
-@exercise("9.2", gradient="logits")
-def temperature_log_probs(logits, tokens, temperature):
-    """float [batch pos vocab], int [batch pos], float -> float [batch pos]"""
-    log_probs = (logits / temperature).log_softmax(dim=-1)
-    return log_probs.gather(-1, tokens[..., None]).squeeze(-1)
-
-
-temperature_log_probs.insight = (
-    "Sampler and score are now the same policy: before any update, every ratio is 1."
-)
-temperature_log_probs.cases = (
-    scored_text("temperature 0.7", 2, 3, 5, temperature=0.7),
-    scored_text("temperature 1", 2, 3, 5, temperature=1.0),
-    scored_text("temperature 2", 2, 3, 5, temperature=2.0),
-    scored_text("one text of one token", 1, 1, 5, temperature=0.5),
-    scored_text("large logits", 2, 3, 4, TOO_LATE, scale=200.0, temperature=0.7),
-)
-temperature_log_probs.mistakes = """
-(logits / temperature) => logits | Your scores do not depend on the temperature: they \
-belong to a policy other than the one that sampled.
-logits / temperature => logits * temperature | You multiply by the temperature. A low \
-one makes the policy more certain: divide.
-(logits / temperature).log_softmax(dim=-1) => logits.log_softmax(dim=-1) / \
-temperature | You divide the log-probabilities. They no longer sum to one: divide the \
-logits, then normalize.
-(logits / temperature).log_softmax(dim=-1) => logits.log_softmax(dim=-1) * \
-temperature | You multiply the log-probabilities by the temperature. Divide the \
-logits by it, then normalize.
-.log_softmax(dim=-1) => .log_softmax(dim=-1) / temperature | You divide twice: by the \
-temperature once more after the softmax. Divide the logits alone.
-.log_softmax(dim=-1) => | These are logits. Normalize after dividing: log_softmax \
-over vocab.
-.log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax \
-instead of softmax.
-(logits / temperature) => (logits[:, :-1] / temperature) && tokens[..., None] => \
-tokens[:, 1:, None] | You shift here as well. These logits already stand where their \
-token does: one score for each token.
-.log_softmax(dim=-1) => .log_softmax(dim=1) | Your softmax runs over pos, so places \
-compete. Words do: normalize over vocab, the last axis.
-"""
-
-
-@exercise("9.3")
+@exercise("9.2")
 def response_mask(tokens, eos):
     """int [batch trial pos], int -> bool [batch trial pos]"""
     is_eos = (tokens == eos).long()
@@ -165,7 +123,7 @@ def _padded(mask, pad, both=False):
     return first, torch.where(mask, second, pad)
 
 
-@exercise("9.4", gradient="log_probs")
+@exercise("9.3", gradient="log_probs")
 def masked_clip_loss(log_probs, old_log_probs, deltas, mask, aggregation):
     """float [batch trial pos] twice, [batch trial], bool [batch trial pos], a name"""
     log_ratio = torch.where(mask, log_probs - old_log_probs, 0.0)
@@ -260,7 +218,7 @@ Padding counts in neither sum nor length: divide by mask.sum.
 """
 
 
-@exercise("9.5", gradient="logits")
+@exercise("9.4", gradient="logits")
 def masked_loss(logits, tokens, old_log_probs, deltas, eos):
     """float [batch trial text vocab], int [batch trial text],
     float [batch trial pos], float [batch trial], int -> scalar"""
@@ -370,7 +328,7 @@ response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your
 looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
 the response out first, then count its own EOS.
 masked_clip_loss( => -masked_clip_loss( | Your sign is turned: the loss of \
-9.4 has its minus sign already.
+9.3 has its minus sign already.
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs \
 the same: average each one first, then the averages.
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \

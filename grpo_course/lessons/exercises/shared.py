@@ -1,7 +1,5 @@
 """What the exercises of several notebooks are made of."""
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -36,13 +34,12 @@ def scored_text(
     vocab: int,
     hint: str = "",
     scale: float = 2.0,
-    **more: Any,
 ) -> Case:
     """A model's logits at each token of a text, drawn at random, and its tokens."""
     generator = torch.Generator().manual_seed(pos)
     logits = scale * torch.randn(batch, pos, vocab, generator=generator)
     tokens = torch.randint(vocab, (batch, pos), generator=generator)
-    return case(description, hint, logits=logits, tokens=tokens, **more)
+    return case(description, hint, logits=logits, tokens=tokens)
 
 
 def numbers(*shape: int, scale: float = 1.0, shift: float = 0.0) -> Tensor:

@@ -12,7 +12,6 @@ from grpo_course.classroom.plots import (
     CLIP,
     COLOURS,
     FAINT,
-    KINDS,
     PAPER,
     PI,
     axes_row,
@@ -24,7 +23,6 @@ from grpo_course.classroom.plots import (
     frame,
     key,
     name_row,
-    plot_bands,
     plot_seeds,
     write,
 )
@@ -39,43 +37,6 @@ def draw_tokens(
     """A row of tokens, a cell each, coloured by kind."""
     for place, (token, kind) in enumerate(zip(tokens, kinds, strict=True)):
         cell(ax, x + place, y, str(token), kind)
-
-
-def draw_text(
-    ax: Axes,
-    y: float,
-    prompt: Tensor,
-    response: Tensor,
-    mask: Tensor,
-    eos: int,
-    pad: int,
-) -> None:
-    """A prompt that is padded on the left and its response, whose kinds go by the mask."""
-    asked, said = prompt.tolist(), response.tolist()
-    kinds = ["padding" if token == pad else "prompt" for token in asked]
-    for token, counts in zip(said, mask.tolist(), strict=True):
-        kinds.append(("end" if token == eos else "response") if counts else "padding")
-    draw_tokens(ax, y, asked + said, kinds)
-
-
-def plot_batch(
-    prompt: Tensor,
-    responses: Tensor,
-    mask: Tensor,
-    eos: int,
-    pad: int,
-) -> Axes:
-    """A group's texts, one a row. int [pos], int [trial pos], bool [trial pos]"""
-    ax = canvas(len(prompt) + responses.shape[-1], len(responses) + 1)
-    for row, (response, counts) in enumerate(zip(responses, mask, strict=True)):
-        draw_text(ax, row, prompt, response, counts, eos, pad)
-        name_row(ax, row, f"response {row}")
-    key(ax, len(responses), tuple(KINDS), left=-2)
-    counted = mask.sum(-1).tolist()
-    describe(
-        ax.figure, f"Texts as rows of cells; {counted} tokens of their responses count."
-    )
-    return ax
 
 
 def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
@@ -103,25 +64,27 @@ def plot_shift(tokens: Tensor, prompt_length: int, log_probs: Tensor) -> Axes:
     return ax
 
 
-def plot_padding(right: Tensor, left: Tensor, pad: int, num_new: int = 4) -> Axes:
-    """The same prompts padded on either side, with room for responses. int [batch pos]
+def plot_texts(prompts: Tensor, responses: Tensor, ratios: Tensor, pad: int) -> Axes:
+    """Prompts padded in front and their responses, the ratio below each token.
 
-    No prompt holds the pad token.
+    int [batch pos] twice, float [batch pos]. No prompt holds the pad token.
     """
-    rows, width = right.shape
-    ax = canvas(2 * (width + num_new) + 2, rows + 2.0, names=0.2)
-    sides = {"right": (0, right), "left": (width + num_new + 2, left)}
-    for side, (x, prompts) in sides.items():
-        write(ax, f"padding on the {side}", x, 0.5, ha="left")
-        for y, prompt in enumerate(prompts.tolist(), start=1):
-            kinds = ["padding" if token == pad else "prompt" for token in prompt]
-            draw_tokens(
-                ax, y, prompt + num_new * [""], kinds + num_new * ["response"], x
+    width = prompts.shape[-1]
+    ax = canvas(width + responses.shape[-1], 1.5 * len(prompts) + 1.0)
+    texts = zip(prompts.tolist(), responses.tolist(), ratios.tolist(), strict=True)
+    for row, (prompt, response, ratio) in enumerate(texts):
+        y, new = 1.5 * row, ["response"] * len(response)
+        kinds = ["padding" if token == pad else "prompt" for token in prompt]
+        draw_tokens(ax, y, prompt + response, kinds + new)
+        name_row(ax, y + 0.65, "ratio")
+        for x, value in enumerate(ratio, start=width):
+            look: dict[str, Any] = (
+                {"weight": "bold"} if f"{value:.2f}" != "1.00" else {}
             )
-        ax.plot([x + width] * 2, [0.9, rows + 1.1], color="black", lw=2, ls="--")
-    key(ax, rows + 1.0, ("prompt", "response", "padding"))
-    text = "Prompts padded on the right, with padding before their responses, and on the left."
-    describe(ax.figure, text)
+            write(ax, f"{value:.2f}", x + 0.5, y + 1.15, **look)
+    key(ax, 1.5 * len(prompts), ("prompt", "response", "padding"))
+    off = [f"{(ratio - 1).abs().max():.3f}" for ratio in ratios]
+    describe(ax.figure, f"Padded texts, whose ratios are off by {', '.join(off)}.")
     return ax
 
 
@@ -202,14 +165,3 @@ def plot_suspects(ends: Mapping[str, Tensor]) -> Axes:
     for row, end in enumerate(ends.values()):
         write(ax, f"{end.mean():.2f}", 1.03, row, ha="left")
     return ax
-
-
-def plot_history(history: Tensor) -> list[Axes]:
-    """Reward, length and entropy of each epoch, with bands. [3 epoch seed]"""
-    names = "reward", "tokens of a response", "entropy (nats a token)"
-    axes = axes_row(len(names), width=11.0, height=2.9)
-    for ax, name, curve in zip(axes, names, history, strict=True):
-        plot_bands({name: curve}, name, ax=ax)
-        ax.set_ylim(bottom=0)
-    plt.tight_layout()
-    return axes
