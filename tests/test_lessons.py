@@ -109,21 +109,6 @@ def test_each_seed_shows_what_the_notebook_says():
         assert row["imitation"]["one sample, temperature 1"] > hot and cold > hot
 
 
-def test_the_first_epochs_name_every_recorded_run():
-    """By what the notebook reads off its picture."""
-    runs = json.loads((files("grpo_course.lessons") / "failing_runs.json").read_text())
-    assert [run["seed"] for run in runs[::4]] == list(range(8))
-    for run in runs:
-        first = run["start"]
-        named = "rate too high" if first["kl"] > 0.02 else "learns"
-        if first["paid"] > first["right"] + 0.2:
-            named = "form alone"
-        if first["right"] == first["paid"] == 0:
-            named = "too hard"
-        assert named == run["cause"], run
-        assert (run["end"]["right"] > first["right"]) == (named == "learns")
-
-
 def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
     task = WordOrder()
     (problem,) = task.problems("train", 1, seed=0)

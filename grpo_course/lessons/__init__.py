@@ -12,7 +12,6 @@ finale           12, 18: the records of their runs
 solutions        11: word problems and their solutions as tokens, to imitate
 answer_tree      14: a world of text that can be enumerated
 own_task_seeds   15: its task to copy, recorded with five seeds
-failing_runs     15: three runs that fail and one that learns, with eight seeds
 look_ups         16: one call of a small model, and chains so short that all are listed
 word_order       15: a task for a model that others trained
 real_texts       11, 15: what that model wrote, recorded

@@ -3,17 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import numpy as np
 from matplotlib.axes import Axes
-from numpy.lib.stride_tricks import sliding_window_view
+from pandas import DataFrame
 from torch import Tensor
 
 from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
-    FAINT,
-    LINES,
-    axes_grid,
     axes_row,
     finish,
 )
@@ -43,55 +39,29 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
     return axes
 
 
-def plot_metrics(lines: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """A run's lines, means of ten epochs: what is right, and the tied groups.
+def plot_runs(
+    runs: Mapping[str, DataFrame], ends: Mapping[str, float], before: float
+) -> list[Axes]:
+    """A plot for each run: what was paid and what was right, as means of ten epochs.
 
-    Dots are problems never paid for.
+    Dots are problems never paid for, before the run and after it (`ends`).
     """
-    axes = axes_row(2, width=8, height=3)
-    epochs = [line for line in lines if "accuracy" in line]
-    looks = [(line["epoch"], line["held_out"]) for line in lines if "held_out" in line]
-    parts = (
-        {"accuracy": "paid for"},
-        {"tied_wrong": "all wrong", "tied_right": "all right"},
-    )
-    titles = ("right (share)", "tied groups (share)")
-    for ax, names, title in zip(axes, parts, titles, strict=True):
-        for (name, label), colour, style in zip(names.items(), COLOURS, LINES):
-            curve = np.array([line[name] for line in epochs])
-            smooth = sliding_window_view(curve, 10).mean(axis=-1)
-            ax.plot(
-                range(10, len(curve) + 1), smooth, color=colour, ls=style, label=label
-            )
-        if "accuracy" in names:
-            ax.plot(*zip(*looks), "o", color=COLOURS[1], label="never paid for")
+    axes = axes_row(len(runs), width=1.5 + 3.3 * len(runs), height=3)
+    for ax, (name, run) in zip(axes, runs.items(), strict=True):
+        smooth = run.rolling(10).mean()
+        for column, colour, style, lw in (
+            ("paid", COLOURS[1], "-", 4),
+            ("right", COLOURS[0], "--", 2),
+        ):
+            look: dict[str, Any] = {"color": colour, "ls": style, "lw": lw}
+            ax.plot(range(1, len(run) + 1), smooth[column], label=column, **look)
+        looks = [before, ends[name]]
+        label = "right, new words"
+        ax.plot([0, len(run)], looks, "o", color=COLOURS[0], label=label)
         ax.set_ylim(0, 1)
-        finish(ax, "epoch", "", title)
-        ax.legend(loc="upper right")
-    return axes
-
-
-def plot_signs(runs: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """What each run shows early, a dot a run: paid by right, and KL from the start.
-
-    runs hold a cause and a start, with the numbers right, paid and kl.
-    """
-    (axes,) = axes_grid(1, 2, width=9, height=3.3)
-    causes = dict.fromkeys(run["cause"] for run in runs)
-    for row, (cause, colour) in enumerate(zip(causes, COLOURS, strict=False)):
-        look: dict[str, Any] = {"color": colour, "marker": "osD^"[row], "ls": ""}
-        starts = [run["start"] for run in runs if run["cause"] == cause]
-        right, paid, kl = (
-            [s[name] for s in starts] for name in ("right", "paid", "kl")
-        )
-        axes[0].plot(right, paid, label=cause, ms=6, alpha=0.8, **look)
-        axes[1].plot(np.maximum(kl, 0.001), [row] * len(kl), ms=6, alpha=0.6, **look)
-    axes[0].axline((0, 0), slope=1, color=FAINT, ls=":")
-    axes[0].set(xlim=(-0.04, 1), ylim=(-0.04, 1.04))
-    axes[1].set(xscale="log", ylim=(len(causes) - 0.5, -0.5))
-    axes[1].set_yticks(range(len(causes)), list(causes))
-    finish(axes[0], "right before the run", "paid in three epochs")
-    finish(axes[1], "KL from the start in three epochs (at least 0.001)", "")
+        finish(ax, "epoch", "mean of responses", f"paid for: {name}").label_outer()
+    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, **place)
     return axes
 
 
