@@ -1,6 +1,6 @@
 """What notebook 13 alone draws."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -17,7 +17,6 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     legend_below,
-    plot_seeds,
 )
 from grpo_course.loop import mean_and_error
 
@@ -29,16 +28,11 @@ def plot_ratios(ratio: Tensor, is_one: Tensor) -> Axes:
     """
     ax = axes_row(height=2.9)[0]
     edges = torch.logspace(-1, 1, 41, base=4.0)  # ratios of 1/4 to 4
-    kinds = {"ones": (is_one, PI), "other tokens": (~is_one, FAINT)}
-    parts = [ratio[kind].clamp(0.26, 3.9) for kind, _ in kinds.values()]
-    ax.hist(
-        [part.numpy() for part in parts],
-        bins=edges.tolist(),
-        stacked=True,
-        color=[colour for _, colour in kinds.values()],
-        label=list(kinds),
-    )
-    ax.axvspan(0.8, 1.2, **CLIP)
+    kinds = {"other tokens": (~is_one, FAINT), "ones": (is_one, PI)}
+    for name, (kind, colour) in kinds.items():
+        part = ratio[kind].clamp(0.26, 3.9).numpy()
+        ax.hist(part, bins=edges.tolist(), color=colour, alpha=0.75, label=name)
+    ax.axvspan(0.8, 1.2, **CLIP, label="the clip's range")
     ax.set_xscale("log", base=2)
     ax.set_xticks([0.25, 0.5, 0.8, 1.2, 2, 4], ["0.25", "0.5", "0.8", "1.2", "2", "4"])
     top: dict[str, Any] = {
@@ -52,65 +46,38 @@ def plot_ratios(ratio: Tensor, is_one: Tensor) -> Axes:
     return legend_above(ax)
 
 
-def plot_rising(chances: Mapping[float, Mapping[str, Tensor]]) -> list[Axes]:
-    """The mean probability of a rare token by rollout, a panel a rate; log axis.
+def plot_rising(shares: Mapping[float, Mapping[str, Tensor]]) -> list[Axes]:
+    """The mean share of a token by rollout, a panel a rate.
 
-    chances[rate][loss] is [rollout seed].
+    shares[rate][loss] is [rollout seed].
     """
-    axes = axes_row(len(chances), width=9.0, height=3.2)
-    for ax, (rate, arms) in zip(axes, chances.items(), strict=True):
-        for row, (name, chance) in enumerate(arms.items()):
+    axes = axes_row(len(shares), width=9.0, height=3.2)
+    for ax, (rate, arms) in zip(axes, shares.items(), strict=True):
+        for row, (name, share) in enumerate(arms.items()):
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-            ax.plot(chance.mean(dim=-1), label=name, **look)
-        ax.set(yscale="log", ylim=(0.008, 1.2))
-        ax.set_xticks(range(0, 20, 5))
-        ylabel = "chance of the rare token" if ax is axes[0] else ""
+            ax.plot(share.mean(dim=-1), label=name, **look)
+        ylabel = "share of the rare token" if ax is axes[0] else ""
         finish(ax, "rollout", ylabel, f"rate {rate:g}")
     legend_below(axes)
     return axes
 
 
-def plot_writers(
-    reached: Mapping[str, Mapping[str, Tensor]],
-    itself: Tensor,
+def plot_arms(
+    results: Mapping[str, Mapping[str, Mapping[float, Tensor]]], xlabel: str = ""
 ) -> list[Axes]:
-    """The reward of each way to learn from another writer, a panel a writer.
+    """The reward of each arm, a panel a key of `results`; bars hold one error.
 
-    reached[writer][way] and `itself`, of a policy that writes its own responses, are
-    [seed].
-    """
-    axes = axes_row(len(reached), width=9.5, height=2.9)
-    for ax, (writer, ways) in zip(axes, reached.items(), strict=True):
-        plot_seeds(dict(ways), "reward on all prompts", ax)
-        ax.axvline(
-            itself.mean().item(),
-            color="black",
-            ls=":",
-            label="written by the policy itself",
-        )
-        ax.set(xlim=(0, 0.72), title=f"responses {writer}")
-        if ax is not axes[0]:
-            ax.set_yticklabels([])
-    legend_below(axes)
-    return axes
-
-
-def plot_tasks(
-    results: Mapping[str, Mapping[str, Sequence[Tensor]]], rates: Sequence[float]
-) -> list[Axes]:
-    """The reward of each variant by rate, a panel a task; bars hold one error.
-
-    results[task][variant] has one [seed] for each rate; rates are evenly spaced.
+    results[panel][arm][x] is [seed]; values of x are evenly spaced, as they come.
     """
     axes = axes_row(len(results), width=9.0, height=3.4)
-    for ax, (task, variants) in zip(axes, results.items(), strict=True):
-        for row, (name, rewards) in enumerate(variants.items()):
-            means, errors = zip(*map(mean_and_error, rewards), strict=True)
-            spots = [place + 0.05 * (row - 2) for place in range(len(rates))]
+    for ax, (panel, arms) in zip(axes, results.items(), strict=True):
+        for row, (name, rewards) in enumerate(arms.items()):
+            means, errors = zip(*map(mean_and_error, rewards.values()), strict=True)
+            spots = [place + 0.05 * (row - 2) for place in range(len(rewards))]
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
             ax.plot(spots, means, marker="o", ms=4, label=name, **look)
             ax.errorbar(spots, means, errors, ls="", ecolor=COLOURS[row])
-        ax.set_xticks(range(len(rates)), [f"{rate:g}" for rate in rates])
-        finish(ax, "learning rate", "reward", task)
+        ax.set_xticks(range(len(rewards)), [f"{x:g}" for x in rewards])
+        finish(ax, xlabel, "reward" if ax is axes[0] else "", panel)
     legend_below(axes)
     return axes
