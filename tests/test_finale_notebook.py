@@ -138,11 +138,43 @@ def test_what_a_run_asked_is_told_from_its_seed():
     for update in (0, 31):
         chosen = [problems[place] for place in Environment.chosen(run, update)]
         told = [(one.kind, *one.operands) for one in chosen]
-        assert [calculation(one) for one in asked[update]] == told
+        assert [calculation(one) for one in asked[8 * update :][:8]] == told
     practised = finale.practised(task)
-    assert practised.issuperset(map(calculation, itertools.chain(*asked)))
+    assert practised.issuperset(map(calculation, asked))
     held = {calculation(one) for one in finale.held_out(finale.read_record())}
     assert not practised & held
+    # New wordings tell practised calculations.
+    anew = finale.held_out(finale.read_record(), stops=(0, 32), split="new wordings")
+    assert practised.issuperset(map(calculation, anew)) and len(anew) == 5 * 64
+
+
+def test_numbers_are_those_stated_to_the_problems_beside_them():
+    record = finale.read_record()
+    for update in (0, 32):
+        numbers = finale.numbers_of(record, update)
+        assert len(numbers) == 5 * 32
+        right = finale.shares(record, "GRPO", update, way="sampled").flatten()
+        for one, share in zip(numbers, right, strict=True):
+            left, number = one["left"], one["right"]
+            result = left + number if one["operation"] == "+" else left - number
+            assert one["numbers"].count(str(result)) == 8 * share
+    alike = {"answers": [["3", "3", None, None]], "gold": ["3"], "update": 0}
+    (run,) = (each for each in finale.runs(record) if each["seed"] == 0)
+    rows = [row for row in run["rows"] if "gold" not in row]
+    assert finale.agreement([run | {"rows": [*rows, alike]}], 0) == 1 / 6
+
+
+def test_of_practised_large_sums_only_the_largest_part_the_runs():
+    every = finale.held_out(finale.read_record(), stops=(32,), split="new wordings")
+    large = [one for one in every if one["operation"] == "+"]
+    large = [one for one in large if one["left"] + one["right"] > 16]
+    smaller = [one for one in large if one["left"] + one["right"] < 20]
+    larger = [one for one in large if one not in smaller]
+    assert [sum(one["came_out"][0] for one in each) for each in (smaller, larger)] == [
+        len(smaller) - 1,
+        6,
+    ]
+    assert finale.by_seed(larger).tolist() == [[0, 0, 1, 1, 0]]
 
 
 def test_an_interval_over_seeds_is_students():

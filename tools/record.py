@@ -24,7 +24,6 @@ from grpo_course.lessons.finale import (
     CALLS,
     FIRST,
     HELD,
-    LARGER,
     PATH,
     SAME,
     read_record,
@@ -68,6 +67,7 @@ OTHERS: dict[str, Tests] = {
 GREEDY, DEEP, MANY, FEW = 64, 32, 8, 4  # problems; problems that get samples; samples
 COOLED = 0.3  # a temperature
 LONGEST = 40  # tokens, where two steps fit
+LARGER = "GRPO, numbers up to 40"
 TOLD = "You solve word problems in one short line. End with Answer: and the number."
 
 

@@ -26,8 +26,9 @@ from grpo_course.text.smollm2 import ShortAnswers
 
 PATH = Path(__file__).parent / "smollm2.json"
 FORKS, ROWS = (PATH.with_name(name) for name in ("forks.json", "rows.json"))
-FIRST, CALLS, SAME = "GRPO", "GRPO with a calculator", "same kind"
-LARGER = "GRPO, numbers up to 40"
+FIRST, CALLS = "GRPO", "GRPO with a calculator"
+SAME = "same kind"
+SPLITS = {SAME: "unseen_problems", "new wordings": "unseen_phrasings"}
 HELD = 1000  # and the seed of a run: the seed of its held-out problems
 FIRST_ROWS = 64  # held-back rows of GSM8K that every run was asked, and the prompts
 Run = dict[str, Any]
@@ -85,35 +86,33 @@ def additions(record: Sequence[Run], arm: str = FIRST) -> Tensor:
 
 def held_out(
     record: Sequence[Run],
-    arm: str = FIRST,
     stops: Sequence[int] = (0, 4, 8, 16, 32),
-    way: str = "greedy",
+    split: str = SAME,
 ) -> list[dict[str, Any]]:
-    """What the runs of an arm were asked at every stop, and whether it came out right.
+    """What the runs of FIRST were asked at every stop, and whether it came out right.
 
-    -> dicts of seed, operation, left, right, and came_out, the share of the answers
-    that were right at each stop: 0 or 1 of a greedy one
+    Of the two splits, "new wordings" tells calculations of training in other sentences.
+
+    -> dicts of seed, operation, left, right, and came_out, 1 where the greedy answer
+    was right, by stop
     """
-    top = {LARGER: 40}.get(arm, 12)
     found = []
-    for run in runs(record, arm):
-        task = ShortAnswers(operands=(1, top))
+    for run in runs(record):
         rows = [r for r in run["rows"] if r["update"] in stops]
-        rows = [r for r in rows if (r.get("split"), r.get("way")) == (SAME, way)]
+        rows = [r for r in rows if (r.get("split"), r.get("way")) == (split, "greedy")]
         # A run of the record asked problems of its own, made from its seed.
-        problems = task.problems(
-            "unseen_problems", len(rows[0]["right"]), HELD + run["seed"]
-        )
+        count = len(rows[0]["right"])
+        problems = ShortAnswers().problems(SPLITS[split], count, HELD + run["seed"])
         for place, problem in enumerate(problems):
             left, right = problem.operands
             one = {"seed": run["seed"], "operation": problem.kind}
-            came_out = [int(row["right"][place], 36) / row["samples"] for row in rows]
+            came_out = [int(row["right"][place]) for row in rows]
             found.append(one | {"left": left, "right": right, "came_out": came_out})
     return found
 
 
-def asked(task: ShortAnswers, seed: int, updates: int = 32) -> list[list[Run]]:
-    """The problems that each update of a run of FIRST was trained on.
+def asked(task: ShortAnswers, seed: int, updates: int = 32) -> list[Run]:
+    """The problems that the updates of a run of FIRST were trained on, in their order.
 
     -> dicts of operation, left and right
     """
@@ -124,7 +123,7 @@ def asked(task: ShortAnswers, seed: int, updates: int = 32) -> list[list[Run]]:
         left, right = problem.operands
         each.append({"operation": problem.kind, "left": left, "right": right})
     chosen = (places_of(count, many, seed, update) for update in range(updates))
-    return [[each[place] for place in places] for places in chosen]
+    return [each[place] for places in chosen for place in places]
 
 
 def practised(task: ShortAnswers, seeds: int = 5) -> set[tuple[str, int, int]]:
@@ -355,6 +354,29 @@ def votes(record: Sequence[Run], update: int = 0) -> list[Run]:
     """
     every = (row for run in runs(record) for row in run["rows"])
     return [r for r in every if r["update"] == update and "gold" in r]
+
+
+def numbers_of(record: Sequence[Run], update: int) -> list[dict[str, Any]]:
+    """What number each of eight samples to held-out problems states, or None.
+
+    -> dicts of seed, operation, left, right and numbers
+    """
+    found = []
+    for run, each in zip(runs(record), votes(record, update), strict=True):
+        asked = held_out([run], stops=(update,))
+        pairs = zip(asked, each["answers"], strict=False)
+        found += [one | {"numbers": numbers} for one, numbers in pairs]
+    return found
+
+
+def agreement(record: Sequence[Run], update: int) -> float:
+    """How often two of the samples to a problem state the same number."""
+    pairs = [
+        first is not None and first == second
+        for one in numbers_of(record, update)
+        for first, second in itertools.combinations(one["numbers"], 2)
+    ]
+    return sum(pairs) / len(pairs)
 
 
 def voted(record: Sequence[Run]) -> Tensor:

@@ -8,16 +8,13 @@ import matplotlib.pyplot as plt
 import torch
 from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
-from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
-    COLOURS,
     FAINT,
     axes_row,
+    cells,
     finish,
-    legend_above,
-    plot_seeds,
     sign_colour,
 )
 
@@ -108,33 +105,26 @@ def plot_sums(
     return row
 
 
-def plot_changed(arms: Mapping[str, Tensor], stops: Sequence[int], title: str) -> Axes:
-    """A colour an arm, a line a seed. Shares [stop seed]."""
-    ax, words = axes_row(height=3.2)[0], []
-    for (arm, shares), colour, look in zip(
-        arms.items(), COLOURS, ("o-", "s--"), strict=False
-    ):
-        ax.plot(stops, shares, look, color=colour)[0].set_label(arm)
-        ends = ", ".join(f"{share:.2f}" for share in shares[-1])
-        words.append(f"{arm}, at the end: {ends}")
-    finish(ax, "updates", "share right", title)
-    legend_above(ax).set(xticks=stops, ylim=(-0.03, 1.03))
-    text = f"{title}, the share that comes out right, a line for each seed"
-    describe(ax.figure, f"{text}. {'; '.join(words)}.")
+def plot_runs(sums: Mapping[str, Sequence[Mapping[str, Any]]]) -> Axes:
+    """A row a run, a column a sum: how many of its problems came out right at the end.
+
+    The problems of a sum are as `finale.held_out` gives them.
+    """
+    seeds = sorted({one["seed"] for every in sums.values() for one in every})
+    shares, texts = torch.full((len(seeds), len(sums)), torch.nan), []
+    for row, seed in enumerate(seeds):
+        texts.append([""] * len(sums))
+        for column, every in enumerate(sums.values()):
+            right = [one["came_out"][-1] for one in every if one["seed"] == seed]
+            if right:
+                shares[row, column] = sum(right) / len(right)
+                texts[row][column] = f"{sum(right)} of {len(right)}"
+    ax = cells(axes_row(height=2.6)[0], shares, texts, cmap="cividis")
+    finish(ax, "sum", "run")
+    ax.set(xticks=range(len(sums)), xticklabels=list(sums), yticks=range(len(seeds)))
+    rows = [
+        f"run {row}: {', '.join(filter(None, each))}" for row, each in enumerate(texts)
+    ]
+    names = ", ".join(sums).replace("\n", " ")
+    describe(ax.figure, f"Right answers to sums of {names}. {'; '.join(rows)}.")
     return ax
-
-
-def plot_arms(kinds: Mapping[str, Mapping[str, Tensor]]) -> list[Axes]:
-    """A panel a kind of problem, a row an arm: a dot a seed, a bar for their mean."""
-    height = 1.1 + 0.3 * max(map(len, kinds.values()))
-    row, words = axes_row(len(kinds), width=9, height=height), []
-    for ax, (kind, arms) in zip(row, kinds.items(), strict=True):
-        plot_seeds(dict(arms), "share right", ax).set(title=kind, xlim=(-0.03, 1.03))
-        if ax is not row[0]:
-            ax.set_yticklabels([])
-        means = ", ".join(f"{arm} {shares.mean():.2f}" for arm, shares in arms.items())
-        words.append(f"{kind}: {means}")
-    plt.tight_layout()
-    text = "Held-out problems that come out right, a panel for each kind of them"
-    describe(plt.gcf(), f"{text}. {'; '.join(words)}.")
-    return row
