@@ -8,6 +8,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import torch
 
 from grpo_course.classroom import check as checking
 from grpo_course.classroom.check import (
@@ -22,6 +23,7 @@ from grpo_course.classroom.check import (
     report,
     run,
 )
+from grpo_course.lessons.exercises import nb06
 from tests import right_forms
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -221,3 +223,17 @@ def test_stub_and_solution_of_each_exercise(chapter, capsys, monkeypatch):
         assert capsys.readouterr().out.startswith(f"[ ] {task.key}")
         own = functions(task.source)[task.name]
         assert code_of(functions(solutions)[task.name]) == code_of(own)
+
+
+def test_a_setting_of_06_hides_the_loops_that_its_hints_name():
+    usual = {"num_epochs": 4, "num_steps": 3, "period": 2, "beta": 0.5}
+    for setting, hidden in nb06.HIDDEN_AT.items():
+        name, value = setting.split("=")
+        given = nb06.fresh_start, nb06.PROMPTS
+        losses = {
+            letter: loop(*given, **usual | {name: int(value)})
+            for letter, loop in nb06.colleagues().items()
+        }
+        right = losses.pop("right")
+        same = [x for x, y in losses.items() if torch.allclose(y, right, atol=1e-4)]
+        assert same == [*hidden], setting

@@ -1,7 +1,6 @@
 """The exercises of 06_training_loop."""
 
 import copy
-import inspect
 from collections.abc import Callable, Sequence
 
 import torch
@@ -23,8 +22,7 @@ from grpo_course.sort import (
 
 @exercise("6.1", gradient="log_probs")
 def inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta):
-    """float [batch trial pos] twice, float [batch trial pos], float [batch trial],
-    number -> scalar"""
+    """float [batch trial pos] three times, float [batch trial], number -> scalar"""
     ratio, each = (log_probs - old_log_probs).exp(), deltas[..., None]
     gain = torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each)
     difference = ref_log_probs - log_probs
@@ -126,25 +124,26 @@ def losses_alone(function, *args):
 
 
 @exercise("6.2", use=losses_alone)
-def one_epoch(start, prompts, num_steps, beta):
-    """function, int [batch pos], int, number -> losses [step]"""
+def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
+    """function, int [batch pos], int, int, int, number -> losses [step]"""
     model, generator, optimizer = start()
-    ref_model = copy.deepcopy(model)
-    responses = generate_responses(prompts, model, 4, generator)
-    rewards = compute_reward(prompts, responses, sort_distance_reward)
-    deltas = compute_deltas(rewards, "normalized_rewards")
-    with torch.no_grad():
-        old = compute_log_probs(prompts, responses, model)
-        ref = compute_log_probs(prompts, responses, ref_model)
     losses = []
-    for _ in range(num_steps):
-        log_probs = compute_log_probs(prompts, responses, model)
-        loss = compute_loss(log_probs, deltas, "clipped", old)
-        loss = loss + beta * compute_kl_penalty(log_probs, ref)
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        losses.append(loss.detach())
+    for epoch in range(num_epochs):
+        if epoch % period == 0:
+            ref_model = copy.deepcopy(model)
+        responses = generate_responses(prompts, model, 4, generator)
+        rewards = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(rewards, "normalized_rewards")
+        with torch.no_grad():
+            old = compute_log_probs(prompts, responses, model)
+            ref = compute_log_probs(prompts, responses, ref_model)
+        for _ in range(num_steps):
+            log_probs = compute_log_probs(prompts, responses, model)
+            loss = inner_step_loss(log_probs, old, ref, deltas, beta)
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.detach())
     return torch.stack(losses)
 
 
@@ -165,93 +164,110 @@ OTHER_PROMPTS = (
 )
 
 
-def epoch_case(
-    description, num_steps, beta, hint="", start=fresh_start, prompts=PROMPTS
-):
-    """An epoch, from the same start unless told otherwise."""
-    return case(
-        description,
-        hint,
-        start=start,
-        prompts=prompts,
-        num_steps=num_steps,
-        beta=beta,
-    )
+def loop_case(description, num_epochs, num_steps, beta, hint="", **other):
+    """A run, from the same start unless told otherwise."""
+    usual = {"start": fresh_start, "prompts": PROMPTS, "num_epochs": num_epochs}
+    usual |= {"num_steps": num_steps, "period": 2, "beta": beta}
+    return case(description, hint, **usual | other)
 
 
-one_epoch.insight = (
-    "One epoch is one rollout: everything that is compared with is noted before the "
-    "first step, and only pi moves. In this first epoch pi_old and pi_ref are one and "
-    "the same policy, so an exchange of the two cannot show."
+train_by_hand.insight = (
+    "An epoch is one rollout: everything that is compared with is noted before its "
+    "first step, and the steps change only pi."
 )
-one_epoch.cases = (
-    epoch_case(
+train_by_hand.cases = (
+    loop_case(
         "one step",
+        1,
         1,
         beta=0.1,
         hint="The first loss is 0: pi is still pi_old and pi_ref, and the deltas of a "
         "group sum to zero. Note each loss as it is before its step.",
     ),
-    epoch_case(
-        "three steps, no KL",
+    loop_case(
+        "three steps in one epoch, no KL",
+        1,
         3,
         beta=0.0,
         hint="Are there four responses to each prompt, drawn once, and with the "
         "generator that start() brings? Compare line by line with the cells above.",
     ),
-    epoch_case("three steps", 3, beta=0.5),
-    epoch_case("twelve steps, enough to be clipped", 12, beta=0.1),
-    epoch_case("another start", 2, 0.5, ANOTHER_START, start=another_start),
-    epoch_case("two of the prompts", 2, 0.5, OTHER_PROMPTS, prompts=PROMPTS[1:]),
+    loop_case("twelve steps in one epoch, enough to be clipped", 1, 12, beta=0.5),
+    loop_case(
+        "four epochs of three steps, a new reference every second epoch",
+        4,
+        3,
+        beta=0.5,
+        hint="One epoch is right. What has to be new in the next one, and what stays?",
+    ),
+    loop_case(
+        "three epochs of two steps, a new reference in each",
+        3,
+        2,
+        beta=0.5,
+        hint="`period` is 1 here. Use the argument.",
+        period=1,
+    ),
+    loop_case("another start", 1, 2, 0.5, ANOTHER_START, start=another_start),
+    loop_case("two of the prompts", 1, 2, 0.5, OTHER_PROMPTS, prompts=PROMPTS[1:]),
 )
-one_epoch.mistakes = """
+train_by_hand.mistakes = """
 log_probs = compute => responses = generate_responses(prompts, model, 4, generator); \
 log_probs = compute | You sample in every step. All steps of an epoch use the same \
 responses: that is what the ratio and the clip are for.
+responses = generate => responses = responses if epoch else generate | You sample once. \
+Each epoch begins with new responses of the policy as it is then.
+responses = generate => model, generator, optimizer = start(); responses = generate | \
+You begin anew in each epoch. start() is called once, before the loops.
+epoch % period == 0 => epoch == 0 | Your reference is copied once. Copy it anew every \
+`period` epochs, where epoch % period is 0.
+epoch % period == 0 => True | Your reference is the policy of the epoch. Is it a copy, \
+by copy.deepcopy, and made only where epoch % period is 0?
+log_probs, old, ref, => log_probs, ref, old, | pi_old and pi_ref are exchanged. In the \
+first epoch they are the same.
 loss.detach() => loss | Each loss still carries the graph that made it, so nothing of \
 any step is freed. Append loss.detach(), which keeps the number and lets go of the \
 graph.
 torch.stack(losses) => torch.stack(losses).tolist() | You return a list. One tensor of \
 all losses is asked for: torch.tensor makes it from numbers, torch.stack from tensors.
-losses.append(loss.detach()) => losses.append(loss.detach()); break | Your function \
-returns after the first step. Does `return` stand in the loop?
-"clipped", old) => "clipped", log_probs.detach()) | You note pi_old anew in every \
-step, so the ratio is always 1. Note it once, when the responses are new.
-"clipped", old) => "unclipped", old) | Nothing is clipped. Ask compute_loss for \
-"clipped".
+losses.append(loss.detach()) => losses.append(loss.detach()); return torch.stack(losses) \
+| Your function returns after the first step. Does `return` stand in the loop?
+log_probs, old, ref, => log_probs, log_probs.detach(), ref, | You note pi_old anew in \
+every step, so the ratio is always 1. Note it once, when the responses are new.
+inner_step_loss(log_probs, old, ref, deltas, beta) => compute_loss(log_probs, deltas, \
+"unclipped", old) + beta * compute_kl_penalty(log_probs, ref) | Nothing is clipped. Is \
+your loss that of exercise 6.1?
 "normalized_rewards" => "centered_rewards" | The deltas are to be those of \
 "normalized_rewards", which divides by the spread of the group.
 model, 4, generator => model, 8, generator | Four responses are asked for to each \
 prompt, and yours are more or fewer.
-loss + beta * compute => loss + compute | Your KL is not multiplied by beta.
-loss + beta * compute_kl_penalty(log_probs, ref) => loss | The KL is 0 in all steps: \
-it is missing, or it compares the model with itself as it is now.
-loss + beta => loss - beta | You subtract the KL. The loss is minimized, so a penalty \
-is added.
+deltas, beta) => deltas, 1.0) | Your KL is not multiplied by beta.
+deltas, beta) => deltas, 0.0) | The KL is 0 in all steps: it is missing, or it compares \
+the model with itself as it is now.
+deltas, beta) => deltas, -beta) | You subtract the KL. The loss is minimized, so a \
+penalty is added.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
 optimizer.zero_grad() before each backward.
 optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then \
 optimizer.step(): is one missing, or out of order? Does the loop score the model that \
-the optimizer moves, and not the reference? And do you pay by distance? Other rewards \
-may tie all groups.
+the optimizer moves, and not the reference? And do you give a point for each number in \
+its place? Other rewards may tie all groups.
 """
 
 
-# What a colleague may do wrong, as edits of the loop below.
-SCORES = "log_probs, old, ref,"
-RENEWED = "epoch % period == 0"
+# What a colleague may do wrong, A to G, as edits of the loop.
 FAULTS = {
-    "pi_old and pi_ref are exchanged": {SCORES: "log_probs, ref, old,"},
-    "the reference is copied once and never again": {RENEWED: "epoch == 0"},
-    "the reference is the policy of the epoch": {RENEWED: "True"},
-    "pi_old is noted anew in every step": {
-        SCORES: "log_probs, log_probs.detach(), ref,"
-    },
-    "gradients add up": {"optimizer.zero_grad()": "pass"},
-    "the responses are those of the first epoch": {
-        "responses = generate": "responses = responses if epoch else generate",
-    },
-    "the KL is subtracted": {"deltas, beta)": "deltas, -beta)"},
+    "pi_old and pi_ref are exchanged": "log_probs, old, ref, => log_probs, ref, old,",
+    "the reference is copied once and never again": "epoch % period == 0 => epoch == 0",
+    "the reference is the policy of the epoch": "epoch % period == 0 => True",
+    "pi_old is noted anew in every step": (
+        "log_probs, old, ref, => log_probs, log_probs.detach(), ref,"
+    ),
+    "gradients add up": "optimizer.zero_grad() => pass",
+    "the responses are those of the first epoch": (
+        "responses = generate => responses = responses if epoch else generate"
+    ),
+    "the KL is subtracted": "deltas, beta) => deltas, -beta)",
 }
 A_RIGHT_LOOP = (
     "This loop is right. It adds up the loss in another order, so its numbers are "
@@ -259,48 +275,10 @@ A_RIGHT_LOOP = (
 )
 
 
-loss_by_hand = inner_step_loss.solution
-
-
-def train_by_hand(start, prompts, num_epochs, num_steps, period, beta):
-    """The whole loop, as the notebook has it. -> losses [step]"""
-    model, generator, optimizer = start()
-    losses = []
-    for epoch in range(num_epochs):
-        if epoch % period == 0:
-            ref_model = copy.deepcopy(model)
-        responses = generate_responses(prompts, model, 4, generator)
-        rewards = compute_reward(prompts, responses, sort_distance_reward)
-        deltas = compute_deltas(rewards, "normalized_rewards")
-        with torch.no_grad():
-            old = compute_log_probs(prompts, responses, model)
-            ref = compute_log_probs(prompts, responses, ref_model)
-        for _ in range(num_steps):
-            log_probs = compute_log_probs(prompts, responses, model)
-            loss = loss_by_hand(log_probs, old, ref, deltas, beta)
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.detach())
-    return torch.stack(losses)
-
-
-def loop_with(edits):
-    """`train_by_hand` after some edits."""
-    source = inspect.getsource(train_by_hand)
-    for before, after in edits.items():
-        if source.count(before) != 1:
-            raise ValueError(f"{before!r} is not in the loop once")
-        source = source.replace(before, after)
-    names = {**globals()}
-    exec(source, names)
-    return names["train_by_hand"]
-
-
 def colleagues() -> dict[str, Callable]:
-    """Loops by what is wrong in them; the first is right."""
-    faults = {"no line is wrong": {}, **FAULTS}
-    return {what: loop_with(edits) for what, edits in faults.items()}
+    """A right loop, and by their letters the seven with a wrong line."""
+    wrong = map(train_by_hand.edited, FAULTS.values())
+    return {"right": train_by_hand.solution} | dict(zip("ABCDEFG", wrong, strict=True))
 
 
 def learning_curve(
@@ -325,12 +303,11 @@ def learning_curve(
     return torch.stack(seen)
 
 
-IN_ANOTHER_ORDER = {
-    "loss_by_hand(log_probs, old, ref, deltas, beta)": (
-        'compute_loss(log_probs, deltas, "clipped", old)'
-        " + beta * compute_kl_penalty(log_probs, ref)"
-    ),
-}
+IN_ANOTHER_ORDER = (
+    "inner_step_loss(log_probs, old, ref, deltas, beta) => "
+    'compute_loss(log_probs, deltas, "clipped", old)'
+    " + beta * compute_kl_penalty(log_probs, ref)"
+)
 prompts = PROMPTS  # by the names that the notebook has
 
 
@@ -358,21 +335,21 @@ is_faulty.cases = (
         "your own loop",
         "This loop is right. Let each of the two runs begin afresh, with `fresh_start`, "
         "and allow for rounding.",
-        loop=loop_with({}),
+        loop=train_by_hand.solution,
     ),
     case(
         "a right loop that rounds differently",
         A_RIGHT_LOOP,
-        loop=loop_with(IN_ANOTHER_ORDER),
+        loop=train_by_hand.edited(IN_ANOTHER_ORDER),
     ),
     *(
         case(
             f"a loop in which {what}",
             f"Your test lets a loop pass in which {what}. With which settings would "
             "its losses differ from yours?",
-            loop=loop_with(edits),
+            loop=train_by_hand.edited(edit),
         )
-        for what, edits in FAULTS.items()
+        for what, edit in FAULTS.items()
     ),
 )
 is_faulty.mistakes = """
@@ -391,3 +368,54 @@ torch.allclose(theirs, ours, atol=1e-4) => torch.equal(theirs, ours) | You want 
 very same bits. A right loop may add up in another order, and is then rounded \
 differently.
 """
+
+
+# Of each of some settings, the loops whose losses it leaves right.
+HIDDEN_AT = {
+    "num_steps=1": "D",
+    "num_epochs=1": "ABCF",
+    "beta=0": "BCG",
+    "period=1": "AC",
+}
+
+
+@exercise("6.4", choice=True)
+def letter_of(fault):
+    """what is wrong -> the letter of the loop in which it is"""
+    letters = {
+        "gradients add up": "E",
+        "pi_old and pi_ref are exchanged": "A",
+        "pi_old is noted anew in every step": "D",
+        "the KL is subtracted": "G",
+        "the reference is copied once and never again": "B",
+        "the reference is the policy of the epoch": "C",
+        "the responses are those of the first epoch": "F",
+    }
+    return letters[fault]
+
+
+def taken_for(fault, letter):
+    """A fault looked for in another loop: the first setting that rules it out."""
+    right = letter_of(fault)
+    for setting, hidden in HIDDEN_AT.items():
+        if (right in hidden) != (letter in hidden):
+            told = "agrees with yours" if letter in hidden else "differs from yours"
+            other = "would differ" if letter in hidden else "would agree"
+            hint = f"With {setting} loop {letter} {told}. Where {fault}, it {other}."
+            return f'"{fault}": "{right}" => "{fault}": "{letter}" | {hint}'
+
+
+letter_of.insight = (
+    "What a line does wrong shows only where it makes a difference, so the settings "
+    "at which it hides say which line it is."
+)
+letter_of.cases = tuple(
+    case(f"the loop in which {fault}", "Answer with a capital, A to G.", fault=fault)
+    for fault in FAULTS
+)
+letter_of.mistakes = "\n".join(
+    taken_for(fault, letter)
+    for fault in FAULTS
+    for letter in "ABCDEFG"
+    if letter != letter_of(fault)
+)

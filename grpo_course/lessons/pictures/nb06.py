@@ -1,6 +1,5 @@
 """What notebook 06 alone draws."""
 
-from string import ascii_uppercase
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -96,7 +95,8 @@ def walk_through(num_epochs: int, num_steps: int, period: int) -> list[tuple]:
     walk, steps = [], 0
     for epoch in range(num_epochs):
         for box in range(0 if epoch % period == 0 else 1, 5):
-            walk.append((box, epoch, "outer loop", steps))
+            place = "outer loop" if box else "outer loop, with a new reference"
+            walk.append((box, epoch, place, steps))
         for step in range(num_steps):
             for box in range(5, 9):
                 steps += box == 8
@@ -114,12 +114,13 @@ def draw_moment(box: int, told: str) -> str:
 def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
     """Learning curves [step seed], as their means: the first beside each of the others.
 
-    The others are called A, B, and so on. A dotted line stands at `mark`.
+    A dotted line stands at `mark`.
     """
     right, *others = (curve.mean(dim=-1) for curve in curves.values())
+    letters = [*curves][1:]
     (axes,) = axes_grid(1, len(others), width=11.0, height=2.6)
-    for ax, other, letter in zip(axes, others, ascii_uppercase, strict=False):
-        ax.plot(right, color="black", lw=1.2, label="your loop")
+    for ax, other, letter in zip(axes, others, letters):
+        ax.plot(right, color="black", lw=1.2, label="a right loop")
         look: dict[str, Any] = {"color": COLOURS[1], "ls": "--", "lw": 2.6}
         ax.plot(other, label="a loop with a wrong line", zorder=1.9, **look)
         ax.axhline(mark, color=NO_POLICY, ls=":", lw=1)
@@ -130,12 +131,8 @@ def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
             ax.set_yticklabels([])
     place: dict[str, Any] = {"loc": "outside upper center", "ncols": 2}
     axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
-    ends = [
-        f"{letter} {curve[-1]:.2f}" for letter, curve in zip(ascii_uppercase, others)
-    ]
-    text = (
-        f"P(sorted) of your loop, at the end {right[-1]:.2f}, beside that of each other"
-    )
+    ends = [f"{letter} {curve[-1]:.2f}" for letter, curve in zip(letters, others)]
+    text = f"P(sorted) of a right loop, at the end {right[-1]:.2f}, beside that of each other"
     describe(axes[0].figure, f"{text}: {', '.join(ends)}.")
     return axes
 
