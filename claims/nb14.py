@@ -199,9 +199,5 @@ CLAIMS = (
         "Exact steps with the weight 1/p keep prompts that the weight 1 loses.",
         (partial(kept_exactly, weigh=torch.reciprocal),
          partial(kept_exactly, weigh=torch.ones_like))),
-    Claim("14.leaning",
-        "Exact steps with the weight of the spread keep more than with the weight 1.",
-        (partial(kept_exactly, weigh=lambda p: (p * (1 - p)).rsqrt()),
-         partial(kept_exactly, weigh=torch.ones_like))),
 )
 # fmt: on

@@ -506,7 +506,6 @@ RIGHT = pairs(
         "weights_of_large_groups": lambda p: (
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])
         ),
-        "pass_at_k": lambda p, k: -torch.expm1(k * (-p).log1p()).mean(-1),
     }
 )
 

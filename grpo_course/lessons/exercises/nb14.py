@@ -42,39 +42,3 @@ torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => p * (1 - p), (p * (1 - \
 p)).sqrt(), 1 - p | Begin with the first row: by nothing, the table says the same for \
 each p.
 """
-
-
-@exercise("14.2")
-def pass_at_k(solve_rates, k):
-    """float [seed prompt], int -> float [seed]"""
-    return (1 - (1 - solve_rates) ** k).mean(-1)
-
-
-pass_at_k.insight = (
-    "Prompts differ: one that is never solved is not solved by more samples either."
-)
-pass_at_k.cases = (
-    case("two seeds, k = 3", solve_rates=[[0.5, 0.1, 0.0], [0.9, 0.2, 1.0]], k=3),
-    case("one prompt, k = 1", solve_rates=[[0.3]], k=1),
-    case(
-        "four seeds, k = 20", solve_rates=[[0.01, 0.3], [0, 0.02], [0, 0], [1, 0]], k=20
-    ),
-)
-pass_at_k.mistakes = """
-return 1 - (1 - solve_rates.mean(-1)) ** k | The mean comes last. A mean solve rate \
-hides the prompts that are never solved.
-return (solve_rates**k).mean(-1) | This is the chance that all k are right. pass@k \
-asks for at least one.
-return 1 - ((1 - solve_rates) ** k).prod(-1) | This is the chance that any prompt at \
-all is solved. Average over the prompts.
-(1 - (1 - => ((1 - | This is the chance that all k are wrong. pass@k is one minus it.
-return (solve_rates * k).clamp(max=1).mean(-1) | The chances of k responses do not add \
-up: two of them can both be right. Take the chance that all k are wrong.
-return solve_rates.mean(-1) | This is pass@1: k plays no part in it.
-return 1 - (1 - solve_rates) ** k | That is pass@k of each prompt. Average it over \
-the prompts, the last axis.
-return (1 - solve_rates**k).mean(-1) | This is the chance that not all k are right. \
-pass@k asks for at least one: start from the chance that all k are wrong.
-return (k * solve_rates * (1 - solve_rates) ** (k - 1)).mean(-1) | This is the chance \
-that exactly one of k is right. pass@k asks for at least one.
-"""

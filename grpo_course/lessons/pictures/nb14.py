@@ -23,7 +23,6 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     plot_bands,
-    plot_lines,
     sign_colour,
 )
 from grpo_course.lessons.answer_tree import AnswerTree
@@ -111,56 +110,46 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
     return ax
 
 
-def plot_pass_at_k(
-    curves: Mapping[str, Mapping[str, Tensor]], ks: Tensor, crossed: Mapping[str, float]
-) -> list[Axes]:
-    """Over k, before and after, a panel each start; where they cross is dotted.
+def plot_pass_at_k(curves: Mapping[str, Tensor], ks: Tensor, crossed: float) -> Axes:
+    """Over k, before and after; where they cross is dotted. curves[when] [k seed]."""
+    ax = axes_row(width=7.0)[0]
+    plot_bands(dict(curves), "pass@k", BAND, "", ks.tolist(), ax)
+    ax.set(xscale="log", ylim=(-0.03, 1.03))
+    if crossed <= ks[-1]:
+        ax.axvline(crossed, color="black", ls=":", lw=1)
+        ax.text(crossed, 0.05, f" k = {crossed:.0f}")
+    return ax
 
-    curves[start][when] are [k seed].
+
+def plot_paths(path: Tensor, title: str, ax: Axes | None = None) -> Axes:
+    """Solve rates of prompts over exact steps, those that end lost in another colour.
+
+    path [step prompt].
     """
-    axes = axes_row(len(curves), width=9.0)
-    for ax, (name, pair) in zip(axes, curves.items(), strict=True):
-        plot_bands(dict(pair), "pass@k", BAND, f"{name} start", ks.tolist(), ax)
-        ax.set(xscale="log", ylim=(-0.03, 1.03))
-        if (k := crossed[name]) <= ks[-1]:
-            ax.axvline(k, color="black", ls=":", lw=1)
-            side = "right" if k > 100 else "left"
-            ax.text(k, 0.05, f" k = {k:.0f} ", ha=side)
-    return axes
+    ax, lost = ax or axes_row(width=6.0, height=3.2)[0], path[-1] < LOST
+    for which, colour, name in ((~lost, UP, "kept"), (lost, DOWN, "lost")):
+        ax.plot(path[:, which], color=colour, lw=0.5, alpha=0.7)
+        ax.plot([], [], color=colour, label=f"{name}: {which.sum()}")
+    ax.set_xscale("symlog", linthresh=1)
+    ax.set(ylim=(-0.03, 1.03), xlim=(0, len(path) - 1))
+    finish(ax, "gradient step (log)", "solve rate of a prompt", title)
+    return legend_above(ax)
 
 
-def plot_outvoted(paths: Mapping[str, Tensor], own: Tensor, both: Tensor) -> None:
-    """A prompt's solve rate over exact steps, and what moves it in the first.
+def plot_outvoted(path: Tensor, p: Tensor, own: Tensor, both: Tensor) -> None:
+    """What became of prompts [step prompt], and what moves one of them in step 1.
 
-    paths[policy] [step]; own is by its own gradient, both with those of the others.
+    It was solved with chance p; own is by its own gradient, both with the others'.
     """
-    left, right = axes_grid(1, 2, width=9.0, height=3.2)[0]
-    steps = range(max(map(len, paths.values())))
-    plot_lines(dict(paths), steps, "gradient step", "solve rate of the prompt", ax=left)
-    left.set(ylim=(-0.03, 1.03))
+    left, right = axes_grid(1, 2, width=10.0, height=3.4)[0]
+    plot_paths(path, "all that step 1 pushes down", left)
     pushes = {"its own": own, "the others": both - own, "all": both}
     heights = [each.item() for each in pushes.values()]
     right.bar(list(pushes), heights, color=[sign_colour(each) for each in heights])
     right.axhline(0, color="black", lw=1)
-    finish(right, "whose gradient", "change of p in step 1", "shared weights")
-
-
-def plot_kept(paths: Mapping[str, Tensor]) -> list[Axes]:
-    """Each prompt's solve rate before exact steps and after, a panel a divisor.
-
-    paths[divisor] [step seed prompt]; those below a line are lost.
-    """
-    axes, told = axes_row(len(paths), width=11.0, height=3.4), []
-    for ax, (name, path) in zip(axes, paths.items(), strict=True):
-        before, after = path[0].flatten(), path[-1].flatten()
-        lost = after < LOST
-        ax.scatter(before[~lost], after[~lost], s=8, color=UP)
-        ax.scatter(before[lost], after[lost], s=12, marker="x", color=DOWN)
-        ax.axhline(LOST, color="black", lw=1, ls="--")
-        ax.set(xscale="log", yscale="log", xlim=(1e-3, 1.5), ylim=(1e-14, 10))
-        ax.tick_params(labelleft=ax is axes[0])
-        words = f"by {name}: {lost.sum()} lost"
-        finish(ax, "solve rate before", "solve rate after" * (ax is axes[0]), words)
-        told.append(words)
-    describe(axes[0].figure, f"Each prompt, before and after. {'; '.join(told)}.")
-    return axes
+    finish(
+        right,
+        "whose gradient",
+        "change of p in step 1",
+        f"one that GRPO lost, p = {p:.2f}",
+    )
