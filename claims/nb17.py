@@ -1,18 +1,13 @@
 """What 17_judges_and_teachers claims."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from claims.runner import (
-    BEST,
-    PROMPT_SETS,
-    Claim,
-    Setting,
-)
+from claims.runner import BEST, PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import compute_deltas
 from grpo_course.lessons import teachers
 from grpo_course.lessons.judges import (
@@ -34,8 +29,7 @@ from grpo_course.lessons.preferences import (
     true_rewards,
     warm_start,
 )
-from grpo_course.loop import Rollout
-from grpo_course.sort import SORT_PROMPTS, all_log_probs, exact_sorted_probability
+from grpo_course.sort import SORT_PROMPTS, all_log_probs
 
 
 def climbing(setting: Setting) -> dict[str, Any]:
@@ -91,7 +85,6 @@ def by_dpo(
     setting: Setting,
     of_right: bool = False,
     turned: bool = False,
-    hold: float = 0.0,
 ) -> Tensor:
     """DPO on 40 pairs that the start wrote: what the policy is worth. [seed]
 
@@ -107,78 +100,56 @@ def by_dpo(
         wrong = (chosen < rejected)[..., None]
         pairs = torch.where(wrong, pairs.flip(-1), pairs)
     num_steps, rate = round(200 * setting.length), 0.001 * setting.rate
-    dpo(pairs, policy, prompts, 0.1, num_steps, rate, hold)
+    dpo(pairs, policy, prompts, 0.1, num_steps, rate)
     if not of_right:
         return worth_of(policy, setting)
     change = all_log_probs(policy.model, prompts).detach() - before
     return by_choice(of_pairs(change, pairs)[0], pairs, prompts)["rightly chosen"]
 
 
-def sorts_after(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
-    """P(sorted) of policies that climbed such marks [seed batch all]. -> [seed]"""
+def on_marks(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
+    """What policies are worth that climbed such marks [seed batch all]. -> [seed]"""
     policy = warm_start(setting.seeds, prompts)
-    climb(marks, policy, prompts, **climbing(setting))
-    return exact_sorted_probability(policy.model, prompts).mean(-1).detach()
+    return climb(marks, policy, prompts, **climbing(setting)).final("true")
 
 
 def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
-    """P(sorted) after climbing the mean mark of such judges. -> [seed]"""
+    """What policies are worth after the mean mark of such judges. -> [seed]"""
     prompts = PROMPT_SETS[setting.prompts]
     errors = judge_errors(num_judges, correlation, setting.seeds, prompts).mean(0)
-    return sorts_after(true_rewards(prompts) + errors, setting, prompts)
+    return on_marks(true_rewards(prompts) + errors, setting, prompts)
 
 
 def by_names(setting: Setting, panel: str) -> Tensor:
-    """P(sorted) after climbing the mean mark of these of the twelve. -> [seed]"""
+    """What policies are worth after the mean mark of these of the twelve. -> [seed]"""
     errors = draw_judges(setting.seeds)[of_panel(panel)].mean(0)
-    return sorts_after(true_rewards() + errors, setting, SORT_PROMPTS)
+    return on_marks(true_rewards() + errors, setting, SORT_PROMPTS)
 
 
-# Teachers and their students.
+def the_teacher(setting: Setting) -> Tensor:
+    """What the teachers are worth themselves, that learned for long. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    return worth_of(teachers.make_teacher(14, setting.seeds, prompts), setting)
 
 
-def taught(setting: Setting, make: Callable[[Any], dict], rate: float = 0.02) -> Tensor:
-    """P(right) of students. `make` says for a teacher how to study. -> [seed]"""
-    teacher = teachers.make_teacher(setting.seeds)
-    rollouts = round(40 * setting.length)
-    student = teachers.make_student(setting.seeds)
-    how = make(teacher)
-    return teachers.study(student, rate * setting.rate, rollouts, **how)[-1]
+def taught(setting: Setting, learned: int, climbed: bool = False) -> Tensor:
+    """What students are worth of teachers that learned for so many epochs. -> [seed]
 
-
-def by_group(rollout: Rollout, rewards: Tensor, log_probs: Tensor) -> Tensor:
-    return compute_deltas(rewards, "normalized_rewards")
-
-
-def by_token(teacher: Any) -> dict:
-    return {"deltas_of": lambda rollout, _, own: teacher.log_probs(rollout) - own}
-
-
-def by_copying(teacher: Any) -> dict:
-    """The teacher writes, and each of its tokens has the delta 1."""
-    return {"deltas_of": lambda rollout, _, own: own * 0 + 1, "writer": teacher}
-
-
-def judged(teacher: Any, with_term: bool = True, each_token: bool = True) -> dict:
-    """The teacher's log-probabilities, less the student's or not.
-
-    The marks are compared within the group, place by place or those of a response.
+    They distil, or they climb the teacher's opinion of a whole response.
     """
+    prompts = PROMPT_SETS[setting.prompts]
+    teacher = teachers.make_teacher(learned, setting.seeds, prompts)
 
-    def deltas_of(rollout: Rollout, _, log_probs: Tensor) -> Tensor:
-        marks = teacher.log_probs(rollout) - with_term * log_probs
-        if not each_token:
-            marks = marks.sum(-1, keepdim=True).expand_as(marks)
-        return by_group(rollout, marks.mT, log_probs).mT  # trial comes last
+    def deltas_of(own: Tensor, theirs: Tensor) -> Tensor:
+        if climbed:
+            return compute_deltas(theirs.sum(-1), "normalized_rewards")
+        return theirs - own
 
-    return {"deltas_of": deltas_of}
+    student = warm_start(setting.seeds, prompts)
+    teachers.study(student, teacher, deltas_of, prompts, **climbing(setting))
+    return worth_of(student, setting)
 
 
-grpo = partial(taught, make=lambda teacher: {"deltas_of": by_group})
-distilled = partial(taught, make=by_token)
-imitated = partial(taught, make=by_copying)
-ALL_PROMPTS = {"other prompts": "prompts are drawn from all that there are"}
-Taught = partial(Claim, not_tried=ALL_PROMPTS)
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
 # fmt: off
 CLAIMS = (
@@ -194,24 +165,19 @@ CLAIMS = (
         (0.0, partial(by_dpo, of_right=True))),
     FromStart("17.turned", "The same pairs without wrong choices add true reward.",
         (partial(by_dpo, turned=True), the_start)),
-    Claim("17.held", "Holding the chosen up saves true reward, at β = 0.1.",
-        (partial(by_dpo, hold=0.1), by_dpo)),
-    Claim("17.panel", "Sixteen judges that err independently teach more than one.",
+    Claim("17.panel", "Sixteen judges that err apart leave more than one.",
         (partial(by_panel, num_judges=16), partial(by_panel, num_judges=1))),
-    Claim("17.alike", "Sixteen judges that err alike teach less than independent ones.",
+    Claim("17.alike", "Sixteen judges that err alike leave less than independent ones.",
         (partial(by_panel, num_judges=16),
          partial(by_panel, num_judges=16, correlation=0.5))),
     Claim("17.families",
-        "A panel that errs apart teaches more than the most accurate four.",
-        (partial(by_names, panel="abci"), partial(by_names, panel="aehk")),
+        "A panel that errs apart leaves more than four that err alike.",
+        (partial(by_names, panel="abci"), partial(by_names, panel="aegk")),
         not_tried={"other prompts": "the twelve judges know these alone"}),
-    Taught("17.distillation", "Distillation leads GRPO.", (distilled, grpo)),
-    Taught("17.imitation", "Imitation leads distillation.", (imitated, distilled)),
-    Taught("17.term", "Without its -log π distillation teaches less.",
-        (partial(taught, make=judged),
-         partial(taught, make=partial(judged, with_term=False)))),
-    Taught("17.sparse", "-log π alone teaches more than a mark for each token alone.",
-        (partial(taught, make=partial(judged, each_token=False)),
-         partial(taught, make=partial(judged, with_term=False)))),
+    Claim("17.copied", "Who distils ends close to its teacher.",
+        (partial(taught, learned=14), the_teacher), within=0.1,
+        not_tried={BEST: "one arm is the teacher, and has no rate"}),
+    Claim("17.outvoted", "Who climbs a worse teacher's opinion ends above who distils.",
+        (partial(taught, learned=7, climbed=True), partial(taught, learned=7))),
 )
 # fmt: on

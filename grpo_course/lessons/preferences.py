@@ -259,22 +259,17 @@ def dpo(
     beta: float = 0.1,
     num_steps: int = 200,
     learning_rate: float = 1e-3,
-    hold: float = 0.0,
 ) -> Tensor:
     """Direct preference optimization: the loss of each step, [step seed].
 
     Bradley and Terry's loss, with beta log(pi / pi_ref) of a whole response as its
     reward; pi_ref is the policy at the start. Rafailov et al. 2023, arXiv 2305.18290.
-    `hold` times the mean -log pi of the chosen is added: Pang et al. 2024, arXiv
-    2404.19733.
     """
     ref = all_log_probs(policy.model, prompts).detach()  # [seed batch all]
 
     def loss() -> Tensor:
         log_probs = all_log_probs(policy.model, prompts)
         chosen, rejected = of_pairs(beta * (log_probs - ref), pairs)
-        surprise = -of_pairs(log_probs, pairs)[0].mean((-2, -1))
-        pairwise = bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
-        return pairwise + hold * surprise
+        return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
 
     return descend(loss, policy.model, num_steps, learning_rate)

@@ -198,9 +198,9 @@ CLAMPED = (
     "You clamp the log-ratio. It is above 0 where the teacher finds the token likelier "
     "and below 0 where less likely, and all of it counts."
 )
-NEVER_BELOW = (
-    "This is k2 or k3, which is never below 0: no token would be pushed down. k1 is "
-    "the plain log-ratio."
+ONE_SIGN = (
+    "This is k2 or k3, which has one sign for all tokens: they would all be pushed the "
+    "same way. k1 is the plain log-ratio."
 )
 distillation_deltas.mistakes = f"""
 (teacher_log_probs - log_probs).detach() => (log_probs.exp() * (teacher_log_probs - \
@@ -218,8 +218,17 @@ differences between logarithms.
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0).sum(-1, \
 keepdim=True).expand_as(log_probs) | Every token of a response gets the same \
 delta. The teacher judges each by itself.
+(teacher_log_probs - log_probs) => (log_probs - teacher_log_probs) | This is k1 \
+itself: it pushes up what the teacher finds less likely than the student does, so the \
+KL grows.
 (teacher_log_probs - log_probs).detach() => ((teacher_log_probs - log_probs).exp() - 1 \
-- (teacher_log_probs - log_probs)).detach() | {NEVER_BELOW}
+- (teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
+(teacher_log_probs - log_probs).detach() => (1 - (teacher_log_probs - \
+log_probs).exp() + (teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - \
+log_probs).square().detach() / 2 | {ONE_SIGN}
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - \
+log_probs).square().detach() / -2 | {ONE_SIGN}
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
 """

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
+    COLOURS,
     PARTS,
     axes_row,
     cells,
@@ -45,3 +46,16 @@ def plot_together(correlations: Tensor, panel: Sequence[str]) -> Axes:
     ax.set(xticks=range(len(names)), yticks=range(len(names)))
     ax.set(xticklabels=names, yticklabels=names)
     return ax
+
+
+def plot_beside_teacher(ends: Mapping[str, Tensor]) -> Axes:
+    """Where students end, against their teachers: [2 dot] each, the teachers first."""
+    axes = axes_row(len(ends), width=3.1 * len(ends))
+    every = torch.cat([*ends.values()], dim=-1)
+    low, high = every.min().item() - 0.05, every.max().item() + 0.05
+    for ax, (name, (theirs, own)) in zip(axes, ends.items(), strict=True):
+        ax.plot([low, high], [low, high], color=COLOURS[5], lw=1)
+        ax.plot(theirs, own, "o", ms=4, color=COLOURS[0], alpha=0.7)
+        ylabel = "its student's at the end" if ax is axes[0] else ""
+        finish(ax, "a teacher's true reward", ylabel, name).set_ylim(low, high)
+    return axes[0]
