@@ -128,7 +128,8 @@ def plot_judges(worlds: Mapping[str, Mapping[str, Tensor]]) -> Axes:
         told.append(f"{world}: {', '.join(ends)}")
     ax.set(xlim=(0, 1), yticks=range(len(judges)), yticklabels=judges)
     ax.set_ylim(len(judges) - 0.5, -0.5)
-    finish(ax, "P(sorted) after training", "").grid(visible=False, axis="y")
+    xlabel = "P(sorted) after training, ± 2 standard errors"
+    finish(ax, xlabel, "").grid(visible=False, axis="y")
     legend_below([ax])
     describe(ax.figure, f"P(sorted) after training. {'; '.join(told)}.")
     return ax
