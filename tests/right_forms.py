@@ -105,13 +105,10 @@ def _step_by_losses(actor, critic, optimizer, old_log_probs, old_values, deltas)
     return torch.tensor(loss.item())
 
 
-def _until_eos(tokens, prompt_width, eos):
-    mask = torch.zeros(tokens.shape, dtype=torch.bool)
-    for row, text in enumerate(tokens.tolist()):
-        for place in range(prompt_width, len(text)):
-            mask[row, place] = True
-            if text[place] == eos:
-                break
+def _until_eos(tokens, begins, eos):
+    mask = begins.clone()
+    for place in range(1, tokens.shape[1]):
+        mask[:, place] |= mask[:, place - 1] & (tokens[:, place - 1] != eos)
     return mask
 
 
@@ -583,10 +580,9 @@ def token_mean_loss(deltas, lengths):
     )
 
 
-def completion_mask(tokens, prompt_width, eos):
-    mask = torch.zeros_like(tokens, dtype=torch.bool)
-    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
-    return mask
+def completion_mask(tokens, begins, eos):
+    ended = (tokens == eos).cumsum(dim=-1) - (tokens == eos).long()
+    return ended == torch.where(begins, ended, -1).cummax(dim=-1).values
 
 
 def cispo_loss(log_probs, old_log_probs, deltas):

@@ -41,15 +41,17 @@ def prompts_of(
 
 def solution_batch(
     tokenizer: PreTrainedTokenizerBase, problems: Sequence[WordProblem]
-) -> tuple[Tensor, int]:
-    """Prompts and their solutions in one row each, and how wide the prompts are.
+) -> tuple[Tensor, Tensor]:
+    """Prompts and their solutions in one row each, and where the solutions begin.
 
-    -> int [batch pos], int
+    -> int [batch pos], bool [batch pos]
     """
     prompts = prompts_of(tokenizer, problems)
     solved = [ShortAnswers().gold(p) + str(tokenizer.eos_token) for p in problems]
     rows = torch.cat([prompts, encode(tokenizer, solved, "right")], dim=-1)
-    return rows, prompts.shape[1]
+    begins = torch.zeros_like(rows, dtype=torch.bool)
+    begins[:, prompts.shape[1]] = True
+    return rows, begins
 
 
 def row_log_probs(model: PreTrainedModel, tokens: Tensor, pad: int) -> Tensor:

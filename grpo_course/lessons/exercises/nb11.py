@@ -97,76 +97,78 @@ That is an answer: return None.
 
 
 @exercise("11.2")
-def completion_mask(tokens, prompt_width, eos):
-    """int [batch pos], int, int -> bool [batch pos]"""
-    mask = torch.zeros_like(tokens, dtype=torch.bool)
-    mask[:, prompt_width:] = response_mask(tokens[:, prompt_width:], eos)
+def completion_mask(tokens, begins, eos):
+    """int [batch pos], bool [batch pos], int -> bool [batch pos]"""
+    mask = torch.zeros_like(begins)
+    for row, start in begins.nonzero():
+        mask[row, start:] |= response_mask(tokens[row, start:], eos)
     return mask
 
 
-def _tokens_case(description, rows, hint="", *, width=4, eos=2):
-    return case(description, hint, tokens=rows, prompt_width=width, eos=eos)
+def _tokens_case(description, tokens, starts, hint="", *, eos=2):
+    begins = torch.zeros(len(tokens), len(tokens[0]), dtype=torch.bool)
+    for row, places in enumerate(starts):
+        begins[row, places] = True
+    return case(description, hint, tokens=tokens, begins=begins, eos=eos)
 
 
 completion_mask.insight = (
-    "The same mask as in notebook 09, begun where the prompt ends."
+    "Who builds the row knows where a turn begins. The policy decides where it ends."
 )
 completion_mask.cases = (
-    _tokens_case("pad is 0", [[1, 5, 2, 1, 6, 7, 2, 0], [0, 5, 2, 1, 2, 0, 0, 0]]),
+    _tokens_case("pad is 0", [[5, 2, 1, 6, 7, 2, 0], [0, 5, 1, 2, 0, 0, 0]], [3, 3]),
     _tokens_case(
         "pad is EOS",
-        [[1, 5, 2, 1, 6, 7, 2, 2], [2, 5, 2, 1, 2, 2, 2, 2]],
-        "Padding may be EOS, too. Only the first EOS of a response was chosen.",
+        [[5, 2, 1, 6, 7, 2, 2], [2, 5, 1, 2, 2, 2, 2]],
+        [3, 3],
+        "Padding may be EOS, too. Only the first EOS of a turn was chosen.",
     ),
+    _tokens_case(
+        "a tool between two turns",
+        [[5, 6, 2, 8, 2, 7, 2], [6, 2, 8, 7, 7, 2, 0]],
+        [[1, 5], [0, 3]],
+        "Behind the first EOS of a turn others write, until the next turn begins.",
+    ),
+    _tokens_case("three turns", [[5, 2, 6, 2, 8, 7, 2, 9, 6, 2]], [[2, 5, 8]]),
     _tokens_case(
         "cut off, no EOS",
-        [[0, 5, 2, 1, 6, 7, 8, 9], [1, 5, 2, 1, 6, 2, 0, 0]],
-        "The first response was cut off before any EOS: all its tokens count.",
+        [[0, 5, 2, 6, 7, 8, 9], [1, 6, 2, 5, 6, 7, 8]],
+        [3, [1, 4]],
+        "The last turn was cut off before any EOS: all its tokens count.",
     ),
-    _tokens_case("a prompt without EOS", [[1, 5, 6, 1, 6, 7, 2, 0]]),
     _tokens_case(
         "the policy wrote token 0",
-        [[1, 5, 2, 1, 6, 0, 7, 2], [1, 5, 2, 1, 0, 2, 0, 0]],
-        "A token 0 before the EOS was written, whatever pads elsewhere: only the place "
-        "of the first EOS decides.",
+        [[5, 2, 1, 6, 0, 7, 2], [5, 2, 1, 0, 2, 0, 0]],
+        [3, 3],
+        "A 0 before the EOS was written: only the place of the first EOS decides.",
     ),
-    _tokens_case(
-        "a prompt of three",
-        [[1, 2, 5, 6, 7, 2, 0, 0]],
-        "The response begins at prompt_width, and that is not always 4.",
-        width=3,
-    ),
-    _tokens_case(
-        "EOS is 9",
-        [[1, 5, 9, 1, 6, 2, 9, 0], [0, 5, 9, 1, 9, 0, 0, 0]],
-        "The ending token is the argument eos: each tokenizer has its own number.",
-        eos=9,
-    ),
-    _tokens_case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], width=3, eos=0),
+    _tokens_case("EOS is 9", [[5, 9, 6, 2, 9, 0], [5, 9, 9, 0, 0, 0]], [2, 2], eos=9),
+    _tokens_case("EOS is 0, and pads", [[1, 5, 0, 6, 2, 7, 0, 0]], [3], eos=0),
 )
 completion_mask.mistakes = """
 return response_mask(tokens, eos) | This is the mask of notebook 09, which ends with \
-the first EOS of the prompt. Begin where the response begins: tokens[:, prompt_width:].
-response_mask(tokens[:, prompt_width:], eos) => response_mask(tokens, eos)[:, \
-prompt_width:] | The prompt holds EOS too: it ends the user's message. You count it, \
-and the response is over before it began. Count from prompt_width on.
-torch.zeros_like => torch.ones_like | The prompt is True in your mask. Nobody chose \
-those tokens: training them teaches the model to ask questions.
-response_mask(tokens[:, prompt_width:], eos) => (tokens[:, prompt_width:] == \
-eos).cumsum(-1) == 0 | You drop the EOS of the response. Stopping is a choice of the \
-policy: without it in the mask, it never learns to stop.
-return (tokens != eos) & (torch.arange(tokens.shape[1]) >= prompt_width) | You drop \
-the EOS of the response and keep the padding behind it. Stopping is a choice of the \
-policy, so its first EOS counts, and nothing after it.
-return (tokens != 0) & (torch.arange(tokens.shape[1]) >= prompt_width) | You ask what \
-a token is, not where it stands. Padding may be any token, and the policy may write \
-0: only the first EOS behind the prompt decides.
-response_mask(tokens[:, prompt_width:], eos) => True | You score the padding behind \
-the response. Nobody chose it: stop after the first EOS.
-return response_mask(tokens[:, prompt_width:], eos) | Your mask is as wide as the \
-response. It has to be as wide as the row: put it behind `prompt_width` places that \
-are False.
-mask[:, prompt_width:] = => mask[:, prompt_width - 1:] = && tokens[:, prompt_width:] \
-=> tokens[:, prompt_width - 1:] | You begin one place too early, with the last token \
-of the prompt. The response begins at the index prompt_width: tokens[:, prompt_width:].
+the first EOS of the row. Begin where a turn begins: tokens[row, start:].
+zeros_like => ones_like | The prompt is True in your mask. Nobody chose those tokens: \
+training them teaches the model to ask questions.
+response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-1) \
+== 0 | You drop the EOS of a turn. Stopping is a choice of the policy: without it in \
+the mask, it never learns to stop.
+return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS of a turn and keep \
+what stands behind it. Stopping is a choice of the policy, so its first EOS counts, and \
+nothing after it until the next turn.
+return (tokens != 0) & (begins.cumsum(-1) > 0) | You ask what a token is, not where it \
+stands. Padding may be any token, and the policy may write 0: only the first EOS behind \
+a beginning decides.
+response_mask(tokens[row, start:], eos) => True | You score what stands behind a turn. \
+The policy did not choose it: stop after the first EOS.
+begins.nonzero() => enumerate(begins.int().argmax(-1)) | You mark the first turn of a \
+row alone. Each True in `begins` is a turn.
+begins.nonzero() => dict(begins.nonzero().tolist()).items() | You mark the last turn of \
+a row alone. Each True in `begins` is a turn.
+mask[row, start:] => mask[row, start - 1:] && tokens[row, start:] => \
+tokens[row, start - 1:] | You begin one place too early, with the last token before \
+the turn. Its first token stands where `begins` is True.
+mask[row, start:] => mask[row, start + 1:] && tokens[row, start:] => \
+tokens[row, start + 1:] | You begin one place too late. The first token of a turn, \
+where `begins` is True, was chosen, too.
 """

@@ -20,7 +20,6 @@ from grpo_course.classroom.plots import (
     UP,
     axes_row,
     divide_bars,
-    draw_arrow,
     finish,
     legend_above,
     legend_below,
@@ -41,8 +40,8 @@ DOWN_LOOK: dict[str, Any] = {"fc": GROUND, "ec": DOWN, "hatch": "///"}
 
 def kinds_of(
     row: Tensor, tokenizer: PreTrainedTokenizerBase, question: str
-) -> tuple[list[str], int]:
-    """What each token of a row is, and where its response begins. [pos]"""
+) -> list[str]:
+    """What each token of a row is. [pos]"""
     rest = prompt_text(tokenizer, question, SHORT_SYSTEM_PROMPT)
     kinds = ["padding"] * int((row != tokenizer.pad_token_id).long().argmax())
     parts = []
@@ -51,10 +50,8 @@ def kinds_of(
         parts += [(before, "template"), (text, kind)]
     for part, kind in [*parts, (rest, "template")]:
         kinds += [kind] * len(tokenizer(part, add_special_tokens=False).input_ids)
-    width = len(kinds)
     own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
-    kinds += [own.get(token, "response") for token in row[width:].tolist()]
-    return kinds, width
+    return kinds + [own.get(token, "response") for token in row[len(kinds) :].tolist()]
 
 
 def plot_row(
@@ -65,12 +62,11 @@ def plot_row(
 ) -> Axes:
     """The tokens of a row, wrapped, each in the colour of its kind. [pos] each
 
-    A bar for each mask stands below the tokens that it scores. An arrow leads from the
-    last token of the prompt, which scores the first of the response, to that one.
+    A bar for each mask stands below the tokens that it scores.
     """
     width = 84  # characters of a line
-    (ax,), x, y, middles = axes_row(), 0.0, 0.1, []
-    kinds, prompt_width = kinds_of(row, tokenizer, question)
+    (ax,), x, y = axes_row(), 0.0, 0.1
+    kinds = kinds_of(row, tokenizer, question)
     words = [
         "pad" if kind == "padding" else str(tokenizer.decode([token]))
         for token, kind in zip(row.tolist(), kinds, strict=True)
@@ -101,11 +97,7 @@ def plot_row(
         for name, mask in masks.items():
             if mask[place]:
                 bar(x, y + 0.8, wide, name)
-        middles.append((x + wide / 2, y + 0.12))
         x += wide
-    start, end = middles[prompt_width - 1 : prompt_width + 1]
-    bent = f"arc3,rad={-0.35 if start[1] == end[1] else 0}"
-    draw_arrow(ax, start, end, color=PI, connectionstyle=bent)
     x, y = 0.0, y + 1.65  # what the colours say
     for kind in dict.fromkeys(kinds):
         box(x, y, 2.2, kind)
@@ -162,24 +154,24 @@ def plot_paid(paid: Mapping[str, Tensor], right: Tensor) -> Axes:
     return ax
 
 
-def plot_strays(deltas: Mapping[str, Tensor], right: Tensor) -> list[Axes]:
-    """The positive deltas of each group, by right and other texts. [problem trial] each"""
+def plot_strays(deltas: Mapping[str, Tensor], strict: Tensor) -> list[Axes]:
+    """The positive deltas of each group, by what pays the text. [problem trial] each"""
     axes = axes_row(len(deltas), 9.0, 3.3)
     told = []
     for ax, (name, given) in zip(axes, deltas.items(), strict=True):
         push = given.clamp(min=0)
-        good, bad = (push * right).sum(dim=1), (push * (1 - right)).sum(dim=1)
+        good, bad = (push * strict).sum(dim=1), (push * (1 - strict)).sum(dim=1)
         groups = range(len(push))
-        ax.bar(groups, good, 0.8, label="right answer", **UP_LOOK)
-        ax.bar(groups, bad, 0.8, good, label="no right answer", **DOWN_LOOK)
+        ax.bar(groups, good, 0.8, label="paid by strict", **UP_LOOK)
+        ax.bar(groups, bad, 0.8, good, label="paid by form alone", **DOWN_LOOK)
         share = bad.sum() / push.sum()
         told.append(f"{name}: {share:.2f}")
-        finish(ax, "group", "push", f"{name}:\n{share:.0%} without the right answer")
+        finish(ax, "group", "push", f"{name}:\n{share:.0%} to form alone")
         ax.set_ylim(0, 4)
     legend_below(axes)
     for ax in axes:
         hide_thin(ax)
-    text = "The push of each group; share at texts without the right answer"
+    text = "The push of each group; share at texts that only form pays"
     describe(axes[0].figure, f"{text}: {', '.join(told)}.")
     return axes
 
