@@ -1,6 +1,7 @@
 """Move the larger model's weights without a reward, and ask it GSM8K's rows.
 
 .venv/bin/python -m tools.moved signs --model models/qwen --seed 0
+.venv/bin/python -m tools.moved signs --model models/qwen --seed 0 --size 4e-4
 .venv/bin/python -m tools.moved imitation --model models/qwen --seed 0
 
 Notebook 18 asks whether any change of the weights as small as a run's wins the same
