@@ -1,7 +1,5 @@
 """What one notebook alone uses: a film of one policy, silent runs, recorded seeds."""
 
-import json
-from importlib.resources import files
 from itertools import pairwise
 
 import matplotlib.pyplot as plt
@@ -13,10 +11,11 @@ from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.exercises.nb07 import log_line
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
+from grpo_course.lessons.own_task import recorded_seeds, try_gain
 from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
-from grpo_course.lessons.word_order import WordOrder, accuracy, same_words, try_parts
+from grpo_course.lessons.word_order import WordOrder, accuracy, same_words
 from grpo_course.sort import sort_distance_reward
 from grpo_course.text.task_check import attack
 
@@ -94,8 +93,7 @@ def test_a_log_shows_the_signs_of_its_cause(letter):
     assert (way, leaves, first.gradient_norm > 1) == SIGNS[letter]
 
 
-RECORDED = files("grpo_course.lessons") / "own_task_seeds.json"
-ROWS = json.loads(RECORDED.read_text("utf-8"))
+ROWS = recorded_seeds()
 
 
 def test_each_seed_shows_what_the_notebook_says():
@@ -120,38 +118,27 @@ def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
     assert attack(task).loc["the question again"].to_list() == [0.0, 1.0, 0.5]
 
 
-def up_to_the_first_wrong_word(completions, answer, **kwargs):
-    """As the notebook's own way."""
-    rewards = []
-    for text, right in zip(completions, answer, strict=True):
-        given, wanted = text.lower().split(), right.split()
-        same = [a == b for a, b in zip(given, wanted, strict=False)] + [False]
-        rewards.append(same.index(False) / max(len(given), len(wanted)))
-    return rewards
-
-
-def right_neighbours(completions, answer, **kwargs):
-    """So little credit that a third of the groups stays tied."""
-    rewards = []
-    for text, right in zip(completions, answer, strict=True):
-        given, wanted = (list(pairwise(x.lower().split())) for x in (text, right))
-        rewards.append(len({*given} & {*wanted}) / max(len(given), len(wanted)))
-    return rewards
+HOT, GREEDY = "one sample, temperature 1", "greedy"
 
 
 @pytest.mark.parametrize(
-    ("reward", "marks"),
+    ("before", "after", "gain", "marks"),
     [
-        (same_words, "xxxvvxv"),
-        (accuracy, "vvvvxvx"),
-        (up_to_the_first_wrong_word, "vvvvvvv"),
-        (right_neighbours, "vvvvvvx"),
+        (("the start", HOT), ("GRPO", HOT), "+0.42 ± 0.15", "vxxvv"),
+        (("the start", HOT), ("GRPO", GREEDY), "+0.61 ± 0.16", "vxvvv"),
+        (("the start", GREEDY), ("GRPO", GREEDY), "+0.10 ± 0.05", "vvvvv"),
+        (("the start", GREEDY), ("imitation", GREEDY), "+0.20 ± 0.22", "vvvxv"),
+        (("GRPO", GREEDY), ("imitation", GREEDY), "+0.10 ± 0.23", "vvvxx"),
+        (("the start", HOT), ("the start", GREEDY), "+0.51 ± 0.14", "xxvvv"),
     ],
 )
-def test_a_reward_for_parts_is_marked_by_what_it_pays(reward, marks, capsys):
-    texts = files("grpo_course.lessons") / "real_texts.json"
-    try_parts(reward, json.loads(texts.read_text("utf-8"))["order"])
-    said = capsys.readouterr().out
-    assert "".join(line[1] for line in said.splitlines()) == marks
-    if reward is up_to_the_first_wrong_word:  # as the notebook says
-        assert "tied by both rewards: 0.16" in said
+def test_a_gain_is_marked_by_what_it_lacks(before, after, gain, marks, capsys):
+    try_gain(ROWS, before, after)
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.endswith(gain)
+    assert "".join(line[1] for line in lines) == marks
+
+
+def test_a_way_that_is_none_is_named():
+    with pytest.raises(ValueError, match=r"greedily.*one of .*GRPO.*majority of 8"):
+        try_gain(ROWS, ("the start", HOT), ("GRPO", "greedily"))

@@ -10,9 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from grpo_course.loop import tied_groups
 from grpo_course.text.responses import completion_texts, graded
-from grpo_course.text.task_check import attack
 from grpo_course.text.tasks import Problem, TextTask, split_of
 
 WORDS = (
@@ -74,38 +72,3 @@ def groups_paid(asked: Sequence[Mapping[str, Any]], *rewards: Callable) -> Tenso
             for reward in rewards
         ]
     )
-
-
-def try_parts(part_reward: Callable, asked: Sequence[Mapping[str, Any]]) -> None:
-    """Print what a reward for parts pays to tricks and to recorded texts."""
-
-    class Repaired(WordOrder):
-        rewards: ClassVar = {"part": (part_reward, 1.0)}
-
-    tricks = attack(Repaired())["part"][1:]
-    trick, most = tricks.idxmax(), tricks.max()
-    answers = [one["answer"] for one in asked]
-    copied = max(part_reward([" ".join(a.split()[::-1]) for a in answers], answers))
-    twice = sum(x == 1 for x in part_reward([f"{a} {a}" for a in answers], answers))
-    right, part = groups_paid(asked, accuracy, part_reward)
-    others = [{**one, "answer": answers[i - 1]} for i, one in enumerate(asked)]
-    strange = groups_paid(others, part_reward)[0]  # beside another problem's answer
-    own, other = part[right == 0].mean(), strange[right == 0].mean()
-    in_full = ((right == 0) & (part == 1)).sum()
-    tied = tied_groups(right + 0.5 * part).float().mean()
-    for holds, finding in (
-        (most < 0.2, f"of the tricks, {trick!r} earns {most:.2f}"),
-        (in_full == 0, f"wrong texts that earn all of it: {in_full}"),
-        (twice == 0, f"answers written twice that earn all of it: {twice}"),
-        (bool((part[right == 1] == 1).all()), "what is right earns all of it"),
-        (
-            own > 2 * other,
-            f"wrong texts earn {own:.2f} for their answer, {other:.2f} for another",
-        ),
-        (
-            copied <= own,
-            f"a copy earns up to {copied:.2f}, wrong texts on average {own:.2f}",
-        ),
-        (tied <= 0.25, f"groups that are tied by both rewards: {tied:.2f}"),
-    ):
-        print(f"[{'v' if holds else 'x'}] {finding}")

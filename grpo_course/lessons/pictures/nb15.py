@@ -66,28 +66,19 @@ def plot_runs(
 
 
 def plot_ways(rows: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """A small plot for each way to answer: the models side by side, a line a seed.
+    """A small plot for each way to answer: the start of a seed stands in the middle.
 
-    rows hold a seed, and by model and way a share. The seed with the weakest start is
-    drawn in another colour, dashed.
+    A line leads from it to each of its two ends. rows hold a seed, and by model and
+    way a share; the first model is the start.
     """
-    models = [name for name in rows[0] if name != "seed"]
-    ways = list(rows[0][models[0]])
-    axes = axes_row(len(ways), width=11, height=3.4)
-    weakest = min(rows, key=lambda row: row[models[0]][ways[0]])
-    for ax, way in zip(axes, ways, strict=True):
-        look: dict[str, Any] = {"color": COLOURS[0], "lw": 1, "alpha": 0.75}
-        others = [
-            [row[model][way] for row in rows if row is not weakest] for model in models
-        ]
-        ax.plot(others, "o-", ms=5, **look)
-        look = {"color": COLOURS[1], "lw": 2, "ls": "--", "marker": "o", "ms": 5}
-        ax.plot([weakest[model][way] for model in models], **look)
-        ax.set_xticks(range(len(models)), [name.split()[-1] for name in models])
-        ax.set(ylim=(0, 1.03), xlim=(-0.3, len(models) - 0.7))
+    first, *ends = (name for name in rows[0] if name != "seed")
+    axes = axes_row(len(rows[0][first]), width=11, height=3.4)
+    for ax, way in zip(axes, rows[0][first], strict=True):
+        for end, colour, style, x in zip(ends, COLOURS, ["-", "--"], (1, -1)):
+            shares = [[row[model][way] for row in rows] for model in (first, end)]
+            ax.plot([0, x], shares, "o", ls=style, ms=5, lw=1.5, color=colour)
+        ax.plot([0] * len(rows), shares[0], "o", ms=6, color="black")
+        ax.set_xticks([-1, 0, 1], [ends[1], "start", ends[0]])
+        ax.set(ylim=(0, 1.03), xlim=(-1.4, 1.4))
         finish(ax, "", "share right", way.replace(", ", ",\n")).label_outer()
-    labels = ["the other seeds", f"seed {weakest['seed']}, the weakest start"]
-    lines = axes[0].lines[0], axes[0].lines[-1]
-    place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    axes[0].figure.legend(lines, labels, ncols=2, **place)
     return axes

@@ -1,0 +1,45 @@
+"""15: what five recorded seeds of its task say of training."""
+
+import json
+from collections.abc import Mapping, Sequence
+from importlib.resources import files
+from typing import Any
+
+from pandas import DataFrame, Series
+
+from grpo_course.loop import half_width
+
+
+def recorded_seeds() -> list[dict[str, Any]]:
+    """A row a seed, as benchmarks/own_task_seeds.py recorded: by model and way."""
+    path = files("grpo_course.lessons") / "own_task_seeds.json"
+    return json.loads(path.read_text("utf-8"))
+
+
+def means_of(rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """The share right, as a mean over seeds: a row for each way, a column a model."""
+    models = [name for name in rows[0] if name != "seed"]
+    return DataFrame({m: DataFrame([row[m] for row in rows]).mean() for m in models})
+
+
+def try_gain(
+    rows: Sequence[Mapping[str, Any]], before: Sequence[str], after: Sequence[str]
+) -> None:
+    """Print a gain over seeds, and what it lacks. Each model comes with its way."""
+    means = means_of(rows)
+    for model, way in (before, after):
+        if model not in means or way not in means.index:
+            models, ways = ", ".join(map(str, means)), "; ".join(means.index)
+            raise ValueError(f"({model!r}, {way!r}): one of {models}; one of {ways}.")
+    (old, how), (new, so) = before, after
+    gains = Series([row[new][so] - row[old][how] for row in rows])
+    mean, half, up = gains.mean(), half_width(gains), (gains > 0).sum()
+    print(f"the gain: {mean:+.2f} ± {half:.2f}")
+    for holds, finding in (
+        (old != new, "two models are compared"),
+        (means[old].idxmax() == how, f"{old} answers in its best way"),
+        (means[new].idxmax() == so, f"{new} answers in its best way"),
+        (mean > half, "the interval lies above 0"),
+        (up == len(rows), f"there is a gain in {up} of {len(rows)} seeds"),
+    ):
+        print(f"[{'v' if holds else 'x'}] {finding}")
