@@ -172,8 +172,7 @@ def make(venv: Path, root: Path, wanted: dict) -> None:
             raise NotReady(NO_VENV.format(venv))
     (venv / STAMP).unlink(missing_ok=True)
     extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
-    # Python compiles a module when it is first imported; most of them never are.
-    command = [python, "-m", "pip", "install", "--no-compile", *torch_index()]
+    command = [python, "-m", "pip", "install", *torch_index()]
     command += ["-c", str(root / "constraints.txt"), "-e", f"{root}{extras}"]
     print(f"Installing into {venv}: a few minutes, about 2 GB", flush=True)
     own = {k: v for k, v in os.environ.items() if k.upper() not in ELSEWHERE}
