@@ -478,7 +478,9 @@ RIGHT = pairs(
             )
             * 0.5 ** (lost + won)
         ),
-        "is_right": lambda text, word: re.findall("r>(.*?)</a", text)[-1:] == [word],
+        "is_right": lambda text, word: (
+            re.findall("<answer>(.*?)</answer>", text)[-1:] == [word]
+        ),
         "sequence_ratio": lambda new, old, m: (
             ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
         ),
