@@ -151,13 +151,16 @@ def test_what_a_run_asked_is_told_from_its_seed():
 def test_numbers_are_those_stated_to_the_problems_beside_them():
     record = finale.read_record()
     for update in (0, 32):
-        numbers = finale.numbers_of(record, update)
+        asked = finale.held_out(record, stops=(update,))
+        problems = [one for at in range(0, 5 * 64, 64) for one in asked[at : at + 32]]
+        votes = finale.votes(record, update)
+        numbers = [each for vote in votes for each in vote["answers"]]
         assert len(numbers) == 5 * 32
         right = finale.shares(record, "GRPO", update, way="sampled").flatten()
-        for one, share in zip(numbers, right, strict=True):
+        for one, said, share in zip(problems, numbers, right, strict=True):
             left, number = one["left"], one["right"]
             result = left + number if one["operation"] == "+" else left - number
-            assert one["numbers"].count(str(result)) == 8 * share
+            assert said.count(str(result)) == 8 * share
     alike = {"answers": [["3", "3", None, None]], "gold": ["3"], "update": 0}
     (run,) = (each for each in finale.runs(record) if each["seed"] == 0)
     rows = [row for row in run["rows"] if "gold" not in row]

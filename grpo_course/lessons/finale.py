@@ -356,25 +356,13 @@ def votes(record: Sequence[Run], update: int = 0) -> list[Run]:
     return [r for r in every if r["update"] == update and "gold" in r]
 
 
-def numbers_of(record: Sequence[Run], update: int) -> list[dict[str, Any]]:
-    """What number each of eight samples to held-out problems states, or None.
-
-    -> dicts of seed, operation, left, right and numbers
-    """
-    found = []
-    for run, each in zip(runs(record), votes(record, update), strict=True):
-        asked = held_out([run], stops=(update,))
-        pairs = zip(asked, each["answers"], strict=False)
-        found += [one | {"numbers": numbers} for one, numbers in pairs]
-    return found
-
-
 def agreement(record: Sequence[Run], update: int) -> float:
     """How often two of the samples to a problem state the same number."""
     pairs = [
         first is not None and first == second
-        for one in numbers_of(record, update)
-        for first, second in itertools.combinations(one["numbers"], 2)
+        for each in votes(record, update)
+        for numbers in each["answers"]
+        for first, second in itertools.combinations(numbers, 2)
     ]
     return sum(pairs) / len(pairs)
 

@@ -132,7 +132,8 @@ def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
     place: dict[str, Any] = {"loc": "outside upper center", "ncols": 2}
     axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
     ends = [f"{letter} {curve[-1]:.2f}" for letter, curve in zip(letters, others)]
-    text = f"P(sorted) of a right loop, at the end {right[-1]:.2f}, beside that of each other"
+    text = f"P(sorted) of a right loop, at the end {right[-1]:.2f}"
+    text += ", beside that of each other"
     describe(axes[0].figure, f"{text}: {', '.join(ends)}.")
     return axes
 
