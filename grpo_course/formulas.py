@@ -740,18 +740,20 @@ def clip_report(tokens: TokenLoss) -> dict[str, Tensor]:
     log_ratio = as_floats(tokens.log_probs - tokens.old_log_probs).clamp(max=FARTHEST)
     low, high = clipped_tokens(tokens)
     pulls = (tokens.deltas != 0) & ~low & ~high
-    means = {
+    seen = {
         "ratio_mean": ratio,
         "old_kl": torch.expm1(log_ratio) - log_ratio,
         "clip_fraction_low": low.to(ratio),
         "clip_fraction_high": high.to(ratio),
         "gradient_fraction": pulls.to(ratio),
     }
+    hidden = hide(as_floats(torch.stack([*seen.values()])), counts)
     report = {
         "ratio_min": torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES),
         "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
-    } | {k: token_mean(hide(as_floats(v), counts), counts, 1) for k, v in means.items()}
-    return {name: or_nan(value, counts) for name, value in report.items()}
+    } | dict(zip(seen, token_mean(hidden, counts, 1), strict=True))
+    some = counts.any(TOKEN_AXES)
+    return {name: torch.where(some, value, torch.nan) for name, value in report.items()}
 
 
 def clipped_tokens(tokens: TokenLoss) -> tuple[Tensor, Tensor]:

@@ -128,13 +128,11 @@ class TinyLM(nn.Module):
         """
         require_vocabulary("tokens", tokens, self.vocab_size)
         hidden = self.start(tokens) if hidden is None else hidden
-        bias = self.input_bias[..., None, :]
-        weights = self.input_weights
-        weights = weights if weights.ndim == 2 else weights[:, None]
-        inputs = self.embed(tokens) @ weights + bias
+        embedded = self.embed(tokens).flatten(-3, -2)  # [... rows*pos dim]
+        inputs = embedded @ self.input_weights + self.input_bias
         states = []
-        for pos in range(tokens.shape[-1]):
-            after = self.step(inputs[..., pos, :], hidden)
+        for pos, seen in enumerate(inputs.unflatten(-2, tokens.shape[-2:]).unbind(-2)):
+            after = self.step(seen, hidden)
             if real is not None:
                 after = torch.where(real[..., pos, None], after, hidden)
             hidden = after
