@@ -18,9 +18,9 @@ import torch
 from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import found, is_lost
-from grpo_course.lessons.exercises.nb18 import by_chance
-from grpo_course.lessons.pictures.nb18 import balance, plot_balances
-from grpo_course.text import smollm2
+from grpo_course.lessons.exercises.nb18 import by_chance, shared_at_random
+from grpo_course.lessons.pictures.nb18 import balance, plot_balances, plot_won
+from grpo_course.text import qwen, smollm2
 from grpo_course.text.environment import Environment
 from grpo_course.text.models import load_model
 from grpo_course.text.responses import chat_messages
@@ -34,6 +34,7 @@ from grpo_course.text.training import (
     presets_of,
     train_policy,
 )
+from tools import rows as recording
 from tools.rows import sample_slices
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "12_gsm8k_grpo.ipynb"
@@ -245,14 +246,10 @@ def test_whatever_the_file_of_rows_holds_is_printed(capsys):
     assert max(map(len, lines)) < 80
     assert lines[2].split() == ["0", "0.25", "0.50", "77", "0.12"]
     assert [line.split() for line in lines[-3:]] == [
-        ["0", "slow", "1", "2e-06", "13", "3", "61"],
-        ["1", "slow", "1", "2e-06", "14", "3", "13", "2", "61"],
-        ["2", "rival", "1", "1e-05", "14", "3", "61"],  # in float32, as the second
+        ["slow", "1", "2e-06", "13", "3", "61"],
+        ["slow", "1", "2e-06", "14", "3", "13", "2", "61"],
+        ["rival", "1", "1e-05", "14", "3", "61"],  # in float32, as the second
     ]
-
-    # Of the sums 13 and 3, the pair with most flips: none right both times.
-    assert finale.least_uneven(rows, run) == (13, 3)
-    assert finale.least_uneven(rows, kept) == (13, 2)
 
     # And it is drawn: an interval and a dot for every run, and two lines across.
     pairs = {run: (lost, 3) for run, lost in {"one": 13, "other": 4}.items()}
@@ -274,81 +271,114 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
             each.count("1") == run[when]["right"] for when, each in asked.items()
         )
         assert others == {asked["begun"][:64]}
-        new = finale.new_rows(run)
-        low, high = balance(*finale.lost_and_won(new))
+        start, end = (each[64:] for each in asked.values())
+        low, high = balance(*finale.turned(start, end))
         assert low < 0 < high  # none is surely a change
-        start, end = (each["rows"].count("1") for each in new.values())
-        assert finale.row_changes(run).sum() == end - start
         ends.append((end, high))
-    # Of the first, a gain of five in a hundred is left out.
-    assert ends[0][1] < 192 * 0.05
-    told = [start, *(end for end, _ in ends)]
-    told = "{} right before and {}, {}, {} and {} after".format(*told)
+        # "In all four, more texts hit it, and fewer are cut off."
+        assert run["begun"]["form"] < run["end"]["form"]
+        assert run["begun"]["cut_off"] > run["end"]["cut_off"]
+    # A gain of five in a hundred is in three of them.
+    assert [high > 192 * 0.05 for _, high in ends] == [False, True, True, True]
+    told = [start.count("1"), *(end.count("1") for end, _ in ends)]
+    told = "{} were right before, and {}, {}, {} and {} after".format(*told)
     assert told in book.cells[-1].source
-    # A line of the others that holds zero holds a gain of five in a hundred, too.
-    held = [balance(*finale.least_uneven(rows, run)) for run in finale.trained(rows)]
-    assert [high > 64 * 0.05 for low, high in held if low < 0 < high] == [True] * 3
+    # The first is told beside the seeds that were asked the first 64 rows alone.
+    slow = [one for one in finale.trained(rows) if one["learning_rate"] == 2e-6]
+    assert [one["seed"] for one in slow] == [0, 1, 2, 3, 0]
+    assert [one["end"]["right"] for one in slow] == [13, 6, 16, 10, 4]
+    assert finale.lost_and_won(slow[3]) == (10, 6)
+    assert "end at 13, 6, 16 and 10" in "".join(cell.source for cell in book.cells)
     eight, sixteen, *_ = rows["planned"]
     assert sixteen["updates"][:8] == eight["updates"]  # the same run, gone on
 
 
-def test_a_small_random_change_moves_no_row_and_all_others_win_what_runs_won():
+def test_what_runs_share_is_won_by_rivals_too_and_which_pairs_try_it(capsys):
     rows = finale.read_rows()
-    start = rows["planned"][0]["begun"]["rows"][64:]
-    small, *others = rows["moved"]
-    assert finale.turned(start, small["end"]["rows"]) == (0, 0)
-    ever = set(finale.kinds_of_rows(rows["planned"])["won later"])
-    for one in others:
-        end = one["end"]["rows"]
-        assert end.count("1") == one["end"]["right"]
-        won = {64 + row for row in range(192) if start[row] < end[row]}
-        by_lot = len(won) * len(ever) / start.count("0")
-        assert len(won & ever) > 2 * by_lot  # "over twice as many as by lot"
-        assert len(won & ever) / len(won) >= 0.5  # "at least half"
-        assert (len(won) > finale.turned(start, end)[0]) == (one["name"] == "imitation")
+    start, ends = finale.new_rows(rows)
+    runs, rivals = ["GRPO, seed 4", "GRPO, seed 5"], [*ends][4:]
+    assert finale.turned(start, ends[rivals[0]]) == (0, 0)
+    copies = [one for one in rivals if one.startswith("imitation")]
+    for name in rivals[1:]:
+        lost, won = finale.turned(start, ends[name])
+        assert by_chance.solution(lost, won) > 0.05  # "none of these is sure"
+        assert won > lost or name not in copies
+        assert won < lost or "0.0016" not in name
+    both = finale.won_by(start, *(ends[name] for name in runs))
+    by_rivals = [both & finale.won_by(start, ends[name]) for name in rivals]
+    # "Rivals won eight of the nine as well, and random changes alone won six."
+    signs = len(rivals) - len(copies)
+    alone, every = (set().union(*each) for each in (by_rivals[:signs], by_rivals))
+    assert (len(both), len(every), len(alone)) == (9, 8, 6)
+
+    def shared(one, two):
+        return len(finale.won_by(start, ends[one], ends[two]))
+
+    with_runs = [shared(*pair) for pair in itertools.product(runs, copies)]
+    assert (min(with_runs), max(with_runs)) == (6, 9)
+    larger = [name for name in rivals if "0.0004" in name]
+    with_larger = [shared(*pair) for pair in itertools.product(runs, larger)]
+    assert (min(with_larger), max(with_larger)) == (3, 7)
+    with_each_other = [shared(*pair) for pair in itertools.combinations(copies, 2)]
+    assert (min(with_each_other), max(with_each_other)) == (11, 14)
+
+    def marks(*pair):
+        finale.try_pair(rows, shared_at_random.solution, *pair)
+        lines = capsys.readouterr().out.splitlines()
+        return "".join(line[1] for line in lines if line.startswith("["))
+
+    assert marks(*runs) == "vvx" and marks(*copies[:2]) == "vxv"
+    tried = itertools.product(runs, [*larger, *copies])
+    assert {marks(*pair) for pair in tried} == {"vvv"}
+    assert marks(runs[0], rivals[0]) == "xvv"
+    assert marks(runs[0], runs[0]) == marks(runs[0], "imitation") == "x"
+
+    lines = plot_won(start, {name: ends[name] for name in [*runs, *copies]}).lines
+    assert lines[0].get_xdata()[0] == pytest.approx(9, abs=0.1)
 
 
-def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind():
+def test_a_recording_keeps_the_form_of_every_row(monkeypatch):
+    texts = [["2 + 3 = 5\n#### 5"], ["#### 6"], ["It is 5."]]
+    scores = SimpleNamespace(texts=texts, earned={"lenient_accuracy": torch.ones(1)})
+    monkeypatch.setattr(recording, "greedy_scores", lambda *_: scores)
+    problem = SimpleNamespace(question="2 + 3?", answer="5")
+    environment = SimpleNamespace(
+        problems=[problem] * 3, tokenizer=lambda text: {"input_ids": text.split()}
+    )
+    policy = SimpleNamespace(sampler=SimpleNamespace(max_new_tokens=7))
+    found, _ = recording.answers(policy, environment, qwen.MARK)
+    assert (found["rows"], found["formed"], found["form"]) == ("100", "110", 2)
+    assert found["cut_off"] == 1
+
+
+def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsys):
     rows = finale.read_rows()
     kinds, start = finale.kinds_of_rows(rows["planned"]), rows["planned"][0]["begun"]
     assert sorted(itertools.chain(*kinds.values())) == [*range(64, 256)]
     assert [len(each) for each in kinds.values()] == [28, 36, 128]  # 128: in 18's text
     assert all(start["rows"][row] == "1" for row in kinds["right before"])
-    won = [finale.row_changes(test).gt(0) for test in rows["planned"]]
-    assert (won[2] & won[3]).sum() == 9 and won[2].sum() == won[3].sum() == 19
-    assert set(torch.stack(won).any(0).nonzero().flatten().add(64).tolist()) == set(
-        kinds["won later"]
-    )
+    before, ends = finale.new_rows(rows)
+    won = [finale.won_by(before, end) for end in [*ends.values()][:4]]
+    assert len(won[2]) == len(won[3]) == 19
+    assert {64 + row for row in set().union(*won)} == set(kinds["won later"])
+    # Which were in the form before: of those right, all; of the 36 won, 31.
+    formed = start["formed"]
+    for run in rows["planned"]:
+        assert run["begun"]["formed"] == formed and formed[:64] == "?" * 64
+    in_form = [sum(formed[row] == "1" for row in each) for each in kinds.values()]
+    assert in_form == [28, 31, 98]
     asked = [str(row) for each in sample_slices(rows["planned"]) for row in each]
     assert asked == [*rows["sampled"]]
-    shares = finale.sampled_kinds(rows)
-    assert [len(each) for each in shares.values()] == [24, 36, 36]
-    # One in six, in eleven, in fifty.
-    per = [1 / each.mean().item() for each in shares.values()]
-    assert per == pytest.approx([6, 11.5, 48], abs=0.5)
+    finale.print_kinds(rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert [line[14:].split() for line in lines[2:]] == [
+        ["24", "+0.17", "±", "0.09", "13", "of", "24", "28", "of", "28"],
+        ["36", "+0.09", "±", "0.04", "15", "of", "36", "31", "of", "36"],
+        ["36", "+0.02", "±", "0.02", "5", "of", "36", "98", "of", "128"],
+    ]
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():
     for lost, won in itertools.product(range(13), range(1, 13)):
         low, high = balance(lost, won)
         assert (low > 0 or high < 0) == (by_chance.solution(lost, won) < 0.05)
-
-
-def test_the_investigation_of_18_takes_its_findings_and_no_others(capsys):
-    rows = finale.read_rows()
-    rows["runs"] = rows["runs"][:4]  # as long as no other is recorded anew
-
-    def marks(changed, enough=1000):
-        finale.weigh(rows, by_chance.solution, changed, enough)
-        lines = capsys.readouterr().out.splitlines()
-        return [line[1] for line in lines if line.startswith("[")]
-
-    found = {0: (13, 3), 1: (13, 3), 3: (10, 2)}
-    assert set(marks(found)) == {"v"}
-    assert marks({0: (10, 0), 1: (13, 3), 3: (10, 2)}) == ["x", "v", "v", "v", "v"]
-    assert marks(found | {0: (3, 13)})[0] == "x"  # as uneven, and the wrong way round
-    assert marks({0: (13, 3), 3: (10, 2)}) == ["v", "v", "x", "v"]
-    assert marks(found | {2: (13, 13)})[3] == "x" == marks(found, 64)[-1]
-    assert marks(found, 5000)[-1] == "x"
-    assert marks({0: 13}) == marks({3: (10, -2)}) == marks(found, "1000") == ["x"]
-    assert marks({run: list(pair) for run, pair in found.items()}) == marks(found)

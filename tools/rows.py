@@ -14,6 +14,7 @@ The second asks the model of notebook 12 the same, with the prompt of the runs. 
 third reads a folder of `train --task qwen`: what it noted of each update, a few
 responses, and what the model at its end makes of the same 64 rows. The fourth does so
 for a run that was planned as a test of the others: it asks 256 rows, before and after.
+(Those that are kept note the form by row only before training, of the last 192.)
 The fifth samples eight answers of the model before training to 96 of the new rows. (In
 those that are kept, the opening that all prompts share was read once for all rows, by
 a script: 64 greedy answers came out as here.) The sixth is the rival: the same model
@@ -156,11 +157,13 @@ def answers(
     ends = [environment.tokenizer(texts[0])["input_ids"] for texts in scores.texts]
     most = policy.sampler.max_new_tokens
     right = [smollm2.is_right(*pair, mark) for pair in pairs]
+    formed = [smollm2.stated(text, mark) is not None for text, _ in pairs]
     found = {
         "problems": len(problems),
         "right": sum(right),
         "rows": "".join(str(int(each)) for each in right),  # 1 where right
-        "form": sum(smollm2.stated(text, mark) is not None for text, _ in pairs),
+        "formed": "".join(str(int(each)) for each in formed),  # 1 in the form
+        "form": sum(formed),
         "lenient": int(scores.earned["lenient_accuracy"].sum()),
         "cut_off": sum(len(ids) >= most for ids in ends),
     }

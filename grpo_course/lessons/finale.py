@@ -10,6 +10,7 @@ updates. In a row, each problem has one character, how many of its samples were 
 import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from math import comb
 from pathlib import Path
 from statistics import mode
 from textwrap import fill, shorten
@@ -207,8 +208,23 @@ def begun(rows: Run, run: Run) -> Run:
 
 
 def trained(rows: Run) -> list[Run]:
-    """Every run on the rows: those of GRPO, and the imitation of solutions."""
-    return [*rows["runs"], *rows.get("supervised", ())]
+    """Every run that was asked the first rows; of a name, one seed after the other.
+
+    The first of the planned runs is one of them, the imitation of solutions the last.
+    """
+    every = [*rows["runs"], *map(on_first_rows, rows.get("planned", [])[:1])]
+    every += rows.get("supervised", [])
+    names = [run["name"] for run in every]
+    return sorted(every, key=lambda run: names.index(run["name"]))
+
+
+def on_first_rows(test: Run) -> Run:
+    """A planned run, asked as the others were: the first rows alone."""
+    asked = {when: test[when]["rows"][:FIRST_ROWS] for when in ("begun", "end")}
+    return test | {
+        when: {"rows": marks, "right": marks.count("1")}
+        for when, marks in asked.items()
+    }
 
 
 def lost_and_won(run: Run) -> tuple[int, int] | None:
@@ -225,17 +241,23 @@ def turned(before: str, after: str) -> tuple[int, int]:
     return pairs.count(("1", "0")), pairs.count(("0", "1"))
 
 
-def new_rows(test: Run) -> Run:
-    """What a planned run made of the rows that chose nothing: all but the first."""
-    return {
-        when: {"rows": test[when]["rows"][FIRST_ROWS:]} for when in ("begun", "end")
-    }
+def won_by(start: str, *ends: str) -> set[int]:
+    """The places of the rows that were wrong at the start and right at all of these."""
+    every = enumerate(zip(start, *ends, strict=True))
+    return {row for row, (old, *new) in every if old == "0" and "0" not in new}
 
 
-def row_changes(test: Run) -> Tensor:
-    """Of each new row of a planned run: 1 if it was won, -1 if it was lost. [row]"""
-    before, after = ([*map(int, each["rows"])] for each in new_rows(test).values())
-    return torch.tensor(after).double() - torch.tensor(before)
+def new_rows(rows: Run) -> tuple[str, dict[str, str]]:
+    """The rows that chose nothing: before training, and at the end of each run."""
+    tests = rows["planned"]
+    ends = {}
+    for test in tests:
+        name = f"GRPO, seed {test['seed']}"
+        name += f", {len(test['updates'])} updates" * (name in ends)
+        ends[name] = test["end"]["rows"][FIRST_ROWS:]
+    for one in rows["moved"]:
+        ends[f"{one['name']}, seed {one['seed']}"] = one["end"]["rows"]
+    return tests[0]["begun"]["rows"][FIRST_ROWS:], ends
 
 
 def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
@@ -253,39 +275,68 @@ def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
     return found
 
 
-def sampled_kinds(rows: Run) -> dict[str, Tensor]:
-    """The share of its eight samples before training that were right. kind -> [row]"""
-    every, kinds = rows["sampled"], kinds_of_rows(rows["planned"])
-    asked = {name: [str(row) for row in each] for name, each in kinds.items()}
-    return {
-        name: torch.tensor([every[row] / 8 for row in each if row in every]).double()
-        for name, each in asked.items()
-    }
+def print_kinds(rows: Run) -> None:
+    """Of each kind of row, before training: eight samples, and the greedy form.
+
+    Of the rows that were won and of those never right, as many were asked in samples.
+    """
+    every, formed = rows["sampled"], rows["planned"][0]["begun"]["formed"]
+    print("               ----------------- samples -----------------   -- greedy --")
+    print("               asked   right, of all       some are right    in the form")
+    for name, each in kinds_of_rows(rows["planned"]).items():
+        right = [every[str(row)] / 8 for row in each if str(row) in every]
+        share = torch.tensor(right).double()
+        told = f"{name:14s}{len(share):6d}{over_seeds(share):>16s}"
+        some, marks = share.gt(0).sum(), "".join(formed[row] for row in each)
+        told += f"{some:14d} of {len(share)}"
+        print(f"{told}{marks.count('1'):11d} of {len(each)}")
 
 
 def print_ends(rows: Run) -> None:
     """What greedy answers come to before training and after each run."""
     asked = f"right of {start_of(rows)['problems']} rows, greedily"
-    print(f"{asked:35s} seed   rate  before  after  lost  won  form")
-    for number, run in enumerate(trained(rows)):
+    print(f"{asked:34s} seed   rate  before  after  lost  won  form")
+    for run in trained(rows):
         name, end = shorten(run["name"], 32), run["end"]
-        told = f"{number}  {name:32s}{run['seed']:5d}{run['learning_rate']:7g}"
+        told = f"{name:34s}{run['seed']:5d}{run['learning_rate']:7g}"
         lost, won = lost_and_won(run) or ("", "")
         counts = f"{begun(rows, run)['right']:8d}{end['right']:7d}"
-        print(f"{told}{counts}{lost:6}{won:5}{end['form']:6d}")
+        print(f"{told}{counts}{lost:6}{won:5}{end.get('form', ''):6}")
 
 
-def least_uneven(rows: Run, run: Run) -> tuple[int, int]:
-    """The rows lost and won; of sums alone, the least uneven pair that they allow."""
-    kept = lost_and_won(run)
-    start, after = begun(rows, run), run["end"]["right"]
-    both = max(0, start["right"] + after - start["problems"])  # right before and after
-    return kept or (start["right"] - both, after - both)
+Chance = Callable[[int, int], float]  # what a learner writes in 18.1
 
 
-def sure_gain(
-    by_chance: Callable[[int, int], float], rows: int, lost: float, won: float
-) -> float:
+def print_tests(rows: Run, by_chance: Chance) -> None:
+    """What each planned run came to: greedy answers, and samples in training."""
+    start, ends = new_rows(rows)
+    print(
+        "                      ---- 192 new rows -----   -- all 256 --   samples right"
+    )
+    print("updates problems seed right lost  won  chance   form  cut off   first  last")
+    known = rows["planned"][0]["begun"]
+    counts = f"{start.count('1'):6d}{known['form']:26d}{known['cut_off']:9d}"
+    print(f"{'before':21s}{counts}")
+    for test, end in zip(rows["planned"], ends.values(), strict=False):
+        (lost, won), known = turned(start, end), test["end"]
+        share = torch.tensor([one["accuracy"] for one in test["updates"]])
+        told = f"{len(share):7d}{test['num_prompts']:9d}{test['seed']:5d}"
+        told += f"{end.count('1'):6d}{lost:5d}{won:5d}{by_chance(lost, won):8.3f}"
+        told += f"{known['form']:8d}{known['cut_off']:9d}"
+        print(f"{told}{share[:4].mean():8.2f}{share[-4:].mean():6.2f}")
+
+
+def print_moved(rows: Run, by_chance: Chance) -> None:
+    """What became of the new rows where the weights were moved without a reward."""
+    start, ends = new_rows(rows)
+    print("                              other texts  lost  won  by chance")
+    for one in rows["moved"]:
+        name, texts = f"{one['name']}, seed {one['seed']}", one["end"]["other_texts"]
+        lost, won = turned(start, ends[name])
+        print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):11.3f}")
+
+
+def sure_gain(by_chance: Chance, rows: int, lost: float, won: float) -> float:
     """The share of 500 experiments on so many rows in which chance is below 0.05."""
     drawn = torch.rand(500, rows, generator=torch.Generator().manual_seed(0))
     fell = (drawn < lost).sum(-1), (drawn > 1 - won).sum(-1)
@@ -293,47 +344,23 @@ def sure_gain(
     return sum(by_chance(*pair) < 0.05 for pair in pairs) / len(drawn)
 
 
-def is_pair(given: object) -> bool:
-    """Whether it says how many rows were lost and how many won."""
-    if not isinstance(given, tuple | list) or len(given) != 2:
-        return False
-    return all(isinstance(count, int) and count >= 0 for count in given)
-
-
-def weigh(
-    rows: Run,
-    by_chance: Callable[[int, int], float],
-    changed: Mapping[int, tuple[int, int]],
-    enough: int,
+def try_pair(
+    rows: Run, at_random: Callable[[str, str, str], float], one: str, two: str
 ) -> None:
-    """Print what each finding of notebook 18's investigation comes to, and its mark."""
-    pairs = [least_uneven(rows, run) for run in trained(rows)]
-    named = isinstance(changed, Mapping) and set(changed) <= set(range(len(pairs)))
-    if not named or not all(map(is_pair, changed.values())):
-        what = f"changed = {{run: (lost, won)}} with runs of 0 to {len(pairs) - 1}"
-        return tell(False, f"write {what}, not {changed!r}")
-    if not isinstance(enough, int) or enough < 1:
-        return tell(False, f"enough is a whole number of rows, not {enough!r}")
-    for number, pair in changed.items():
-        chance, (lost, won) = by_chance(*pair), pairs[number]
-        words = (
-            f"run {number}, {pair[0]} lost and {pair[1]} won: {chance:.3f} by chance"
-        )
-        stands, why = tuple(pair) == (lost, won), "its sums allow a less uneven pair"
-        if lost_and_won(trained(rows)[number]):
-            why = "it kept another pair"
-        elif pair[1] - pair[0] != won - lost:
-            why = "its sums differ by another number"
-        tell(stands and chance < 0.05, words + (f"; {why}" if not stands else ""))
-    others = [pair for i, pair in enumerate(pairs) if i not in changed]
-    missing = sum(by_chance(*pair) < 0.05 for pair in others)
-    tell(not missing, f"runs below 0.05 that you left out: {missing}")
-    shares = [
-        sure_gain(by_chance, n, lost=0.10, won=0.15) for n in (enough, enough // 2)
-    ]
-    seen, by_half = (f"{share:.0%}" for share in shares)
-    words = f"{enough} rows show the gain in {seen} of experiments, half of them in"
-    tell(shares[0] >= 0.8 > shares[1], f"{words} {by_half}")
+    """Print how many won rows two ends share, and what notebook 18's claim lacks."""
+    start, ends = new_rows(rows)
+    if one == two or not {one, two} <= set(ends):
+        return tell(False, f"name two of these: {'; '.join(ends)}")
+    first, second = (len(won_by(start, ends[name])) for name in (one, two))
+    both, wrong = len(won_by(start, ends[one], ends[two])), start.count("0")
+    ways = [comb(first, n) * comb(wrong - first, second - n) for n in range(second + 1)]
+    print(f"won: {first} and {second}, {both} of them by both;", end=" ")
+    print(f"at random {at_random(start, ends[one], ends[two]):.1f}")
+    often = sum(ways) / sum(ways[both:])
+    tell(often > 20, f"random draws share so many or more once in {often:,.0f} times")
+    paid = [name.startswith("GRPO") for name in (one, two)]
+    tell(any(paid), "one had the reward")
+    tell(not all(paid), "one had none")
 
 
 def written(

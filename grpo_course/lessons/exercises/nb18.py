@@ -51,3 +51,65 @@ min(lost, won) => won | Start from the smaller of the two, whichever that is.
 min(1.0, 2 * ways / 2**flips) => 1 - 2 * ways / 2**flips | That is how often a coin \
 falls more evenly: the question is how often it falls at least so unevenly.
 """
+
+
+@exercise("18.2")
+def shared_at_random(start, one, two):
+    """str, str, str -> float"""
+    first = list(zip(start, one)).count(("0", "1"))
+    second = list(zip(start, two)).count(("0", "1"))
+    return first * second / start.count("0")
+
+
+DRAWN = (
+    "A run can win only rows that were wrong before: that is how many there are to draw "
+    "from."
+)
+RIGHT = "A row that was right before is not won, though it is right at the end."
+LOST = "Those are the rows lost. A row is won if it was wrong before, and then right."
+THEY_DO = (
+    "That is how many they do share. Random draws share fewer or more: how many on the "
+    "average?"
+)
+shared_at_random.insight = (
+    "Each row that one run won is among those of the other as often as any row that was "
+    "wrong. What they share beyond that, the rows or the runs have in common."
+)
+shared_at_random.cases = (
+    case(
+        "four won and one lost, five won and one lost",
+        start="000000000111",
+        one="111100000011",
+        two="111011000110",
+    ),
+    case("none was lost", start="000001", one="110001", two="101001"),
+    case("they share no row", start="00001111", one="11001111", two="00101111"),
+    case("one won nothing", start="0001", one="0001", two="1101"),
+    case("one won all there were", start="000111", one="111000", two="100111"),
+    case("equal ends", start="00000001", one="11000000", two="11000000"),
+)
+shared_at_random.mistakes = f"""
+start.count("0") => len(start) | {DRAWN}
+start.count("0") => start.count("1") | {DRAWN}
+list(zip(start, one)).count(("0", "1")) => one.count("1") && list(zip(start, two))\
+.count(("0", "1")) => two.count("1") | {RIGHT}
+return sum(marks == ("0", "1", "1") for marks in zip(start, one, two)) | {THEY_DO}
+first * second / start.count("0") => first * second / start.count("0") ** 2 | That is \
+a share of the rows. How many are they?
+first * second / start.count("0") => min(first, second) | They share so many at most: \
+how many on the average?
+first * second / start.count("0") => (first + second) / start.count("0") | How many of \
+the first run's rows does the second draw? It draws each of them equally often.
+list(zip(start, one)).count(("0", "1")) => one.count("1") - start.count("1") && list(zip\
+(start, two)).count(("0", "1")) => two.count("1") - start.count("1") | That is how many \
+more it won than it lost. Count the rows that it won.
+list(zip(start, one)).count(("0", "1")) => list(zip(start, one)).count((0, 1)) && list(\
+zip(start, two)).count(("0", "1")) => list(zip(start, two)).count((0, 1)) | The marks \
+are characters: "0" is not 0.
+return sum(map(str.__ne__, start, one)) * sum(map(str.__ne__, start, two)) / start\
+.count("0") | Those are the rows that changed, to either side. Count those that were won.
+first * second / start.count("0") => round(first * second / start.count("0")) | Not rounded: \
+it is a mean over many draws.
+return list(zip(start, one)).count(("1", "0")) * list(zip(start, two)).count(("1", "0\
+")) / start.count("0") | {LOST}
+"""

@@ -1,6 +1,7 @@
 """What notebook 18 alone draws."""
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from math import comb
 
 import torch
@@ -8,8 +9,16 @@ from matplotlib.axes import Axes
 from matplotlib.patches import Rectangle
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import DOWN, GROUND, LEVEL, UP, axes_row, finish
-from grpo_course.lessons.finale import turned
+from grpo_course.classroom.plots import (
+    COLOURS,
+    GROUND,
+    LINES,
+    UP,
+    axes_row,
+    finish,
+    legend_below,
+)
+from grpo_course.lessons.finale import Run, won_by
 
 
 def balance(lost: int, won: int) -> tuple[float, float]:
@@ -51,33 +60,54 @@ def plot_balances(pairs: Mapping[str, tuple[int, int]], rows: int) -> Axes:
     return ax
 
 
-def plot_moves(start: str, ends: Mapping[str, str]) -> Axes:
-    """What became of each row, a line an end; rows that were right nowhere are left out.
+def plot_won(start: str, ends: Mapping[str, str]) -> Axes:
+    """Which rows each end won, a line an end; those that the first two share stand first.
 
     `start` and `ends` have a character a row, "1" where the answer is right. Rows that
-    were right at the start stand first, then those that were won, the often won first.
+    no end won are left out, and the often won ones stand before the others.
     """
-    often = [sum(end[row] == "1" for end in ends.values()) for row in range(len(start))]
-    shown = [row for row in range(len(start)) if start[row] == "1" or often[row]]
-    shown.sort(key=lambda row: (start[row] == "0", -often[row]))
-    ax, told = axes_row(width=11, height=0.9 + 0.45 * len(ends))[0], []
-    looks = {"11": (LEVEL, ""), "10": (DOWN, "−"), "01": (UP, "+"), "00": (GROUND, "")}
-    for line, (name, end) in enumerate(ends.items()):
+    won = {name: won_by(start, end) for name, end in ends.items()}
+    first, second, *_ = won.values()
+    often = Counter(row for rows in won.values() for row in rows)
+    shared = first & second
+    shown = sorted(often, key=lambda row: (row not in shared, -often[row], row))
+    ax = axes_row(width=11, height=0.9 + 0.4 * len(ends))[0]
+    for line, (name, rows) in enumerate(won.items()):
+        colour = UP if name.startswith("GRPO") else COLOURS[0]
         for place, row in enumerate(shown):
-            colour, sign = looks[start[row] + end[row]]
-            box = Rectangle((place, line - 0.4), 0.85, 0.8, fc=colour, ec="#c8c8c8")
-            ax.add_patch(box)
-            ax.text(place + 0.42, line, sign, color="white", ha="center", va="center")
-        lost, won = turned(start, end)
-        told.append(f"{name}: {lost} lost, {won} won")
-    ax.set_xlim(-0.5, len(shown) + 0.5)
-    ax.set_ylim(len(ends) - 0.4, -0.6)
-    ax.set_yticks(range(len(ends)), list(ends))
-    right = start.count("1")
-    ax.axvline(right - 0.07, color="black", lw=1.5)
-    describe(ax.figure, f"{len(shown)} of {len(start)} rows. {'; '.join(told)}.")
-    ax.set_xticks([])
-    xlabel = f"{right} rows right before (grey: kept, −: lost)          "
-    xlabel += f"{len(shown) - right} rows won at some end (+)"
+            box = (place, line - 0.4), 0.85, 0.8
+            fill = colour if row in rows else GROUND
+            ax.add_patch(Rectangle(*box, fc=fill, ec="#c8c8c8"))
+    ax.axvline(len(shared) - 0.07, color="black", lw=1.5)
+    ax.set(xlim=(-0.5, len(shown) + 0.5), ylim=(len(won) - 0.4, -0.6), xticks=[])
+    ax.set_yticks(
+        range(len(won)), [f"{n} ({len(rows)} won)" for n, rows in won.items()]
+    )
+    both = {name: len(shared & rows) for name, rows in won.items()}
+    told = "; ".join(f"{name}: {len(won[name])}, {both[name]} of these" for name in won)
+    describe(ax.figure, f"Rows won. The first two share {len(shared)}. {told}.")
+    xlabel = f"left of the line: the {len(shared)} rows that the first two both won "
+    xlabel += "(green: with a reward, blue: without)"
     finish(ax, xlabel, "").grid(visible=False)
     return ax
+
+
+def plot_updates(runs: Mapping[str, Sequence[Run]]) -> list[Axes]:
+    """Three things that runs noted at each update; of several seeds, mean and range."""
+    panels = {"form": "share in the form", "accuracy": "share right"}
+    panels |= {"tied_groups": "share of groups that tie"}
+    axes = axes_row(3, width=11, height=3.4)
+    for ax, (key, title) in zip(axes, panels.items(), strict=True):
+        for (name, seeds), colour, line in zip(
+            runs.items(), COLOURS, LINES, strict=False
+        ):
+            noted = torch.tensor(
+                [[one[key] for one in run["updates"]] for run in seeds]
+            )
+            ax.plot(noted.mean(0), color=colour, ls=line, marker="o", ms=3, label=name)
+            if len(seeds) > 1:
+                edges = noted.amin(0), noted.amax(0)
+                ax.fill_between(range(noted.shape[1]), *edges, color=colour, alpha=0.2)
+        finish(ax, "update", "", title).set_ylim(0, 0.2 if key == "accuracy" else 1.03)
+    legend_below(axes)
+    return axes
