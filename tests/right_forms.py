@@ -478,6 +478,10 @@ RIGHT = pairs(
             )
             * 0.5 ** (lost + won)
         ),
+        "shared_at_random": lambda start, *ends: math.prod(
+            [sum(map(str.__lt__, start, end)) / start.count("0") for end in ends],
+            start=start.count("0"),
+        ),
         "is_right": lambda text, word: (
             re.findall("<answer>(.*?)</answer>", text)[-1:] == [word]
         ),
