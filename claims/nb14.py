@@ -147,6 +147,18 @@ def kept(policy: SortPolicy, prompts: Tensor) -> Tensor:
         return (log_p(policy, prompts).exp() >= LOST).double().mean(-1)
 
 
+def over_mean(rollout: Rollout) -> Tensor:
+    """Rewards that, once they are centered, are deltas divided by the group's mean."""
+    rewards = right_answer(rollout)
+    return rewards / rewards.mean(-1, keepdim=True).clamp(min=1e-8)
+
+
+def kept_in_large_groups(setting: Setting, reward_fn: Callable, **knobs) -> Tensor:
+    """By GRPO from the strong start, in groups of 32. -> [seed]"""
+    policy = trained(setting, reward_fn, **STRONG, num_responses=32, **knobs)
+    return kept(policy, all_prompts(setting))
+
+
 def kept_exactly(setting: Setting, weigh: Callable) -> Tensor:
     """By plain gradient steps from the strong start, on weighed solve rates."""
     policy, prompts = start(setting, **STRONG), all_prompts(setting)
@@ -199,5 +211,10 @@ CLAIMS = (
         "Exact steps with the weight 1/p keep prompts that the weight 1 loses.",
         (partial(kept_exactly, weigh=torch.reciprocal),
          partial(kept_exactly, weigh=torch.ones_like))),
+    Claim("14.mean",
+        "In groups of 32, division by the mean keeps prompts that the spread loses.",
+        (partial(kept_in_large_groups, reward_fn=over_mean,
+                 deltas_mode="centered_rewards"),
+         partial(kept_in_large_groups, reward_fn=right_answer)), not_tried=KEPT),
 )
 # fmt: on

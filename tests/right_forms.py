@@ -509,6 +509,10 @@ RIGHT = pairs(
         "weights_of_large_groups": lambda p: (
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])
         ),
+        "votes": [
+            lambda g, rate: (g[:, None] * g * (rate / g.shape[0])).sum(-1),
+            lambda g, rate: torch.stack([g @ (rate * each / len(g)) for each in g], 1),
+        ],
     }
 )
 

@@ -42,3 +42,63 @@ torch.ones_like(p), 1 / (p * (1 - p)).sqrt(), 1 / p => p * (1 - p), (p * (1 - \
 p)).sqrt(), 1 - p | Begin with the first row: by nothing, the table says the same for \
 each p.
 """
+
+
+@exercise("14.2")
+def votes(gradients, rate):
+    """float [prompt weight], float -> float [moved by]"""
+    return rate / len(gradients) * gradients @ gradients.T
+
+
+votes.insight = (
+    "Two prompts push each other equally hard. A prompt loses where many that want "
+    "something else share its weights."
+)
+votes.cases = (
+    case(
+        "two prompts, three weights",
+        gradients=[[1.0, 2.0, 0.0], [3.0, -1.0, 4.0]],
+        rate=0.1,
+    ),
+    case(
+        "as many prompts as weights",
+        gradients=[[0.0, 2.0, 1.0], [-1.0, 4.0, 0.5], [3.0, 0.0, -2.0]],
+        rate=0.5,
+    ),
+    case(
+        "four prompts, two weights",
+        gradients=[[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [-1.0, 1.0]],
+        rate=1.0,
+    ),
+    case("one prompt", gradients=[[2.0, -1.0]], rate=0.2),
+)
+votes.mistakes = """
+rate / len(gradients) * => rate * | The step takes the mean of the gradients. Each \
+prompt has one part in it of as many as there are prompts.
+rate / len(gradients) * => rate / gradients.shape[1] * | You divide by the number of \
+weights. The mean is over the prompts.
+rate / len(gradients) * => rate / gradients.numel() * | You divide by the number of \
+weights, too. The mean is over the prompts alone.
+rate / len(gradients) * => 1 / len(gradients) * | The rate is missing: it multiplies \
+every step.
+rate / len(gradients) * => | Rate and mean are missing: a vote moves the weights by \
+rate / prompts times its gradient.
+rate / => -rate / | The step climbs p, so a prompt's own vote raises it.
+gradients @ gradients.T => gradients.T @ gradients | Your table has a row for each \
+weight. Sum over the weights: rows and columns are prompts.
+return rate / len(gradients) * gradients | This is how a vote moves the weights. How \
+does that move change each p? Multiply by the gradient of that p.
+return rate * gradients @ gradients.mean(0) | You add up all votes. Keep them apart: \
+a column for each voter.
+return rate / len(gradients) * (gradients * gradients).sum(-1) | These are the votes \
+that prompts have on themselves. What about the others?
+return rate / len(gradients) * torch.diag((gradients * gradients).sum(-1)) | These are \
+the votes that prompts have on themselves. What about the others?
+return rate / len(gradients) * torch.nn.functional.cosine_similarity(gradients[:, \
+None], gradients[None], dim=-1) | A cosine drops the lengths of both gradients. A long \
+gradient moves more, and is moved more.
+return rate / len(gradients) * (gradients @ gradients.T).abs() | Votes have signs: a \
+prompt may push another down.
+return rate / len(gradients) * (gradients @ gradients.T).fill_diagonal_(0) | A prompt \
+votes on itself, too: do not take its own vote out.
+"""

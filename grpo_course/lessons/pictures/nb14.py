@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
-import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
@@ -15,11 +14,9 @@ from grpo_course.classroom.plots import (
     GROUND,
     LEVEL,
     LINES,
-    PI,
     UP,
     axes_grid,
     axes_row,
-    draw_arrow,
     finish,
     legend_above,
     plot_bands,
@@ -68,32 +65,6 @@ def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
     return ax
 
 
-def plot_turned(angles: Mapping[str, Tensor]) -> list[Axes]:
-    """The true gradient as a black arrow, and updates at their angles to it, in blue.
-
-    angles[name] [case] are degrees.
-    """
-    axes, told = axes_row(len(angles), width=10.0, height=2.5), []
-    for ax, (name, each) in zip(axes, angles.items(), strict=True):
-        draw_arrow(ax, (0, 0), (1, 0), width=4, color="black", path_effects=[])
-        for turned in each.deg2rad():
-            end = turned.cos().item(), turned.sin().item()
-            look: dict[str, Any] = {
-                "color": PI,
-                "mutation_scale": 12,
-                "path_effects": [],
-            }
-            draw_arrow(ax, (0, 0), end, width=1.5, **look)
-        words = f"{each.mean():.0f}°, at worst {each.max():.0f}°"
-        ax.set(xlim=(0, 1.05), ylim=(-0.06, 0.4), aspect="equal")
-        ax.set_title(f"{name}\n{words}")
-        ax.axis("off")
-        told.append(f"{name} {words}")
-    plt.gcf().set_layout_engine("constrained", h_pad=0.12)  # room for the titles
-    describe(axes[0].figure, f"Updates beside the true gradient: {'; '.join(told)}.")
-    return axes
-
-
 def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> Axes:
     """What a prompt weighs over its solve rate, a line a divisor; its law is dotted.
 
@@ -111,13 +82,16 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
 
 
 def plot_pass_at_k(curves: Mapping[str, Tensor], ks: Tensor, crossed: float) -> Axes:
-    """Over k, before and after; where they cross is dotted. curves[when] [k seed]."""
-    ax = axes_row(width=7.0)[0]
-    plot_bands(dict(curves), "pass@k", BAND, "", ks.tolist(), ax)
-    ax.set(xscale="log", ylim=(-0.03, 1.03))
+    """What k samples leave unsolved, before and after; where they cross is dotted.
+
+    curves[when] [k seed] are pass@k.
+    """
+    ax, left = axes_row(width=7.0)[0], {w: 1 - each for w, each in curves.items()}
+    plot_bands(left, "1 - pass@k (log)", BAND, "", ks.tolist(), ax)
+    ax.set(xscale="log", yscale="log", ylim=(LOST, 1))
     if crossed <= ks[-1]:
         ax.axvline(crossed, color="black", ls=":", lw=1)
-        ax.text(crossed, 0.05, f" k = {crossed:.0f}")
+        ax.text(crossed, 0.5, f" k = {crossed:.0f}")
     return ax
 
 
@@ -136,20 +110,19 @@ def plot_paths(path: Tensor, title: str, ax: Axes | None = None) -> Axes:
     return legend_above(ax)
 
 
-def plot_outvoted(path: Tensor, p: Tensor, own: Tensor, both: Tensor) -> None:
-    """What became of prompts [step prompt], and what moves one of them in step 1.
+def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor) -> None:
+    """What became of prompts [step prompt], and the votes of all on one of them.
 
-    It was solved with chance p; own is by its own gradient, both with the others'.
+    votes [by], middle int [by]: the number in the middle of a voter's right answer.
     """
     left, right = axes_grid(1, 2, width=10.0, height=3.4)[0]
     plot_paths(path, "all that step 1 pushes down", left)
-    pushes = {"its own": own, "the others": both - own, "all": both}
-    heights = [each.item() for each in pushes.values()]
-    right.bar(list(pushes), heights, color=[sign_colour(each) for each in heights])
+    sums = [votes[middle == number].sum().item() for number in range(5)]
+    right.bar(range(5), sums, color=[sign_colour(each) for each in sums])
     right.axhline(0, color="black", lw=1)
     finish(
         right,
-        "whose gradient",
-        "change of p in step 1",
-        f"one that GRPO lost, p = {p:.2f}",
+        "number in the middle of the voters' answers",
+        "change of p (first order)",
+        "step 1: votes on the lost prompt",
     )
