@@ -1,10 +1,11 @@
-"""Record the task to copy over seeds: python benchmarks/own_task_seeds.py 0 1 2 3 4
+"""Record the task of notebook 15 over seeds: python benchmarks/own_task_seeds.py 0 1 2
 
-Each seed draws other words, weights and samples, and takes about three minutes on one
+Each seed draws other words, weights and samples, and takes about four minutes on one
 core. What was recorded before is kept; a seed that is there is done again. Written to
-grpo_course/lessons/own_task_seeds.json, which notebook 15 shows.
+grpo_course/lessons/own_task_seeds.json, which the notebook shows.
 """
 
+import copy
 import json
 import sys
 from dataclasses import replace
@@ -14,7 +15,11 @@ from pathlib import Path
 import torch
 
 from grpo_course.files import write_atomically
-from grpo_course.text.evaluation import ways_to_answer
+from grpo_course.lessons.exercises.nb15 import credit, is_right, of_those_given
+from grpo_course.loop import tied_groups
+from grpo_course.text.environment import Environment
+from grpo_course.text.evaluation import sampled_scores, ways_to_answer
+from grpo_course.text.responses import graded
 from grpo_course.text.training import (
     load_problems,
     make_environment,
@@ -25,33 +30,61 @@ from grpo_course.text.training import (
 )
 
 LESSONS = Path(str(files("grpo_course.lessons")))
+RUN = replace(
+    presets_of("reverse")["words"],
+    task_settings={"longest": 4},
+    max_new_tokens=16,
+    warm_start_steps=200,
+    num_epochs=150,
+    kl_penalty=0.01,
+)
+STARTS = 100, 200, 350  # the last imitates for as long as start and GRPO together
+RULES = {"letters": of_those_given, "is_right": is_right, "credit": credit}
 
 
 def record(seed: int) -> dict:
-    """The accuracy of the start, of the trained model, and of a longer warm start.
-
-    That is longer by as many steps as GRPO takes epochs.
-    """
-    config = replace(presets_of("reverse")["words"], seed=seed)
+    """What starts can do, and what GRPO makes of the one in the middle, by its pay."""
+    config = replace(RUN, seed=seed)
     problems = load_problems(config)
-    held_out = load_problems(config, "test", config.eval_problems)
-    measured = {}
+    made = {
+        steps: make_start(replace(config, warm_start_steps=steps), problems, show=False)
+        for steps in STARTS
+    }
+    start, tokenizer = made[200]
+    asked = {
+        split: make_environment(config, load_problems(config, split, count), tokenizer)
+        for split, count in (("validation", 64), ("test", 256))
+    }
 
-    def measure(name, policy, tokenizer):
-        asked = make_environment(config, held_out, tokenizer)
-        ways = ways_to_answer(policy, asked, config.eval_samples)
-        measured[name] = {way: round(x.mean().item(), 4) for way, x in ways.items()}
+    def look(model):
+        policy = make_policy(config, model, tokenizer)
+        right = sampled_scores(policy, asked["validation"], 8).accuracy
+        mixed = 1 - tied_groups(right).float().mean().item()
+        shares = {"right": right.mean().item(), "mixed": mixed}
+        return {name: round(share, 4) for name, share in shares.items()}
 
-    steps = config.warm_start_steps + config.num_epochs
-    longer = replace(config, warm_start_steps=steps)
-    for name, how in (("imitation", longer), ("the start", config)):
-        model, tokenizer = make_start(how, problems, show=False)
-        measure(name, make_policy(how, model, tokenizer), tokenizer)
-    environment = make_environment(config, problems, tokenizer)
-    policy, _ = train_policy(config, model, tokenizer, environment)
-    measure("GRPO", policy, tokenizer)
-    order = ("the start", "GRPO", "imitation")
-    return {"seed": seed} | {name: measured[name] for name in order}
+    def measure(model):
+        policy = make_policy(config, model, tokenizer)
+        ways = ways_to_answer(policy, asked["test"], 8)
+        return {way: round(x.mean().item(), 4) for way, x in ways.items()}
+
+    def paid_by(rule):
+        def reward(completions, answer, **kwargs):
+            return graded(rule, completions, answer)
+
+        model = copy.deepcopy(start)
+        rewards = {"paid": (reward, 1.0)}
+        environment = Environment(problems, tokenizer, rewards, tagged=True)
+        train_policy(config, model, tokenizer, environment)
+        return measure(model)
+
+    return {
+        "seed": seed,
+        "starts": {steps: look(model) for steps, (model, _) in made.items()},
+        "the start": measure(start),
+        **{name: paid_by(rule) for name, rule in RULES.items()},
+        "imitation": measure(made[350][0]),
+    }
 
 
 def main(seeds: list[int]) -> None:

@@ -8,8 +8,10 @@ be turned without a difference, by the key of the exercise.
 import copy
 import itertools
 import math
+import random
 import re
 import statistics
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
@@ -31,11 +33,14 @@ from grpo_course.lessons import preferences
 from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
+from grpo_course.lessons.word_order import WORDS
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
+from grpo_course.text.responses import completion_texts
 from grpo_course.text.reverse import is_reversed
 from grpo_course.text.smollm2 import stated
+from grpo_course.text.tasks import Problem, TextTask, split_of
 
 
 def _padding_set_to_zero(new, old, deltas, mask, aggregation):
@@ -248,6 +253,34 @@ def _updated(model, optimizer, prompts, num_responses, generator):
     optimizer.step()
     optimizer.zero_grad()
     return loss
+
+
+def _order_from_all():
+    """Every question of a split, in an order that the seed shuffles."""
+
+    def pay(completions, answer, **kwargs):
+        texts = completion_texts(completions)
+        return [t.strip().lower() == a for t, a in zip(texts, answer, strict=True)]
+
+    class Order(TextTask):
+        rewards: ClassVar = {"accuracy": (pay, 1.0)}
+
+        def problems(self, split, count, seed):
+            every = [" ".join(words) for words in itertools.permutations(WORDS, 3)]
+            kept = [words for words in every if split_of(words) == split]
+            random.Random(seed).shuffle(kept)
+            return [
+                Problem(
+                    f"Write in the other order: {words}",
+                    " ".join(reversed(words.split())),
+                )
+                for words in kept[:count]
+            ]
+
+        def gold(self, problem):
+            return f"{problem.answer}"
+
+    return Order()
 
 
 def _cap(most):
@@ -485,6 +518,7 @@ RIGHT = pairs(
         "is_right": lambda text, word: (
             re.findall("<answer>(.*?)</answer>", text)[-1:] == [word]
         ),
+        "order_task": _order_from_all,
         "sequence_ratio": lambda new, old, m: (
             ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
         ),
@@ -649,4 +683,5 @@ EQUIVALENT: dict[str, set[str]] = {
     # Any references on either side and any log-probabilities far enough will do, a beta
     # does no harm at the reference, and a bound may be wide where a neighbour is not.
     "10.4": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum"},
+    "15.2": {"1.0"},  # the weight of a reward that stands alone
 }

@@ -1,6 +1,6 @@
 """What one notebook alone uses: a film of one policy, silent runs, recorded seeds."""
 
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import matplotlib.pyplot as plt
 import pytest
@@ -11,13 +11,18 @@ from grpo_course.classroom.alt_text import alternative_text
 from grpo_course.classroom.plots import DOWN, LEVEL, UP, plot_threads
 from grpo_course.lessons.exercises.nb07 import log_line
 from grpo_course.lessons.one_prompt import PROMPT, Moment, learn_one
-from grpo_course.lessons.own_task import recorded_seeds, try_gain
+from grpo_course.lessons.own_task import (
+    means_of,
+    recorded_seeds,
+    smollm2_texts,
+    try_gain,
+)
 from grpo_course.lessons.pictures.nb00 import plot_moment
 from grpo_course.lessons.pictures.nb01 import plot_hacking, plot_means
 from grpo_course.lessons.silent_runs import run_of
-from grpo_course.lessons.word_order import WordOrder, accuracy, same_words
+from grpo_course.lessons.word_order import WordOrder, accuracy
 from grpo_course.sort import sort_distance_reward
-from grpo_course.text.task_check import attack
+from grpo_course.text.task_check import find_fault
 
 
 def test_moments_are_seen_before_each_step_and_after_the_last():
@@ -94,42 +99,48 @@ def test_a_log_shows_the_signs_of_its_cause(letter):
 
 
 ROWS = recorded_seeds()
+WAYS = [*ROWS[0]["the start"]]
+HOT, GREEDY = "one sample, temperature 1", "greedy"
 
 
 def test_each_seed_shows_what_the_notebook_says():
-    assert [row["seed"] for row in ROWS] == list(range(5))
+    assert [row["seed"] for row in ROWS] == list(range(3))
     for row in ROWS:
-        start, _, cold, vote = (row["the start"], *row["the start"].values())[:4]
-        assert cold > vote
-        for model in ("GRPO", "imitation"):
-            assert all(row[model][way] > start[way] for way in start), (model, row)
-        hot, *_ = row["GRPO"].values()
-        assert row["imitation"]["one sample, temperature 1"] > hot and cold > hot
+        early, start, late = row["starts"].values()
+        assert early["mixed"] == 0 and late["mixed"] < 0.6 < start["mixed"]
+        assert late["right"] > 0.8
+        assert all(row["letters"][way] < row["the start"][way] for way in WAYS)
+        for model in ("is_right", "credit", "imitation"):
+            assert row[model][HOT] > row["the start"][HOT] + 0.15
+    means = means_of(ROWS)
+    assert (means["imitation"] > means["is_right"]).all()
+    assert (means["credit"] < means["is_right"]).all()
 
 
-def test_a_copy_of_the_question_earns_all_of_a_bad_reward_for_parts():
-    task = WordOrder()
-    (problem,) = task.problems("train", 1, seed=0)
-    words = problem.answer.split()
-    texts = [problem.answer, " ".join(words[::-1]), words[0], ""]
-    asked = [problem.answer] * len(texts)
-    assert accuracy(texts, asked) == [1.0, 0.0, 0.0, 0.0]
-    assert same_words(texts, asked) == [1.0, 1.0, 1 / 3, 0.0]
-    assert attack(task).loc["the question again"].to_list() == [0.0, 1.0, 0.5]
+def test_no_gain_is_settled_where_each_model_answers_in_its_best_way(capsys):
+    best = means_of(ROWS).idxmax()
+    for one, other in permutations(best.index, 2):
+        try_gain(ROWS, (one, best[one]), (other, best[other]))
+        assert "[x] the interval lies above 0" in capsys.readouterr().out
 
 
-HOT, GREEDY = "one sample, temperature 1", "greedy"
+def test_the_texts_of_a_real_model_are_graded_by_an_exact_task():
+    texts = smollm2_texts()
+    assert len(texts) == 32 * 8
+    right = accuracy([*texts["text"]], [*texts["answer"]])
+    assert sum(right) == 33  # one of them with a capital letter
+    assert find_fault(WordOrder()) == ""
 
 
 @pytest.mark.parametrize(
     ("before", "after", "gain", "marks"),
     [
-        (("the start", HOT), ("GRPO", HOT), "+0.42 ± 0.15", "vxxvv"),
-        (("the start", HOT), ("GRPO", GREEDY), "+0.61 ± 0.16", "vxvvv"),
-        (("the start", GREEDY), ("GRPO", GREEDY), "+0.10 ± 0.05", "vvvvv"),
-        (("the start", GREEDY), ("imitation", GREEDY), "+0.20 ± 0.22", "vvvxv"),
-        (("GRPO", GREEDY), ("imitation", GREEDY), "+0.10 ± 0.23", "vvvxx"),
-        (("the start", HOT), ("the start", GREEDY), "+0.51 ± 0.14", "xxvvv"),
+        (("the start", HOT), ("is_right", HOT), "+0.25 ± 0.10", "vxxvv"),
+        (("the start", HOT), ("is_right", GREEDY), "+0.48 ± 0.14", "vxvvv"),
+        (("the start", GREEDY), ("is_right", GREEDY), "+0.05 ± 0.18", "vvvxx"),
+        (("is_right", HOT), ("imitation", HOT), "+0.17 ± 0.25", "vxxxv"),
+        (("the start", GREEDY), ("letters", GREEDY), "-0.48 ± 0.59", "vvvxx"),
+        (("the start", HOT), ("the start", GREEDY), "+0.43 ± 0.16", "xxvvv"),
     ],
 )
 def test_a_gain_is_marked_by_what_it_lacks(before, after, gain, marks, capsys):
@@ -140,5 +151,5 @@ def test_a_gain_is_marked_by_what_it_lacks(before, after, gain, marks, capsys):
 
 
 def test_a_way_that_is_none_is_named():
-    with pytest.raises(ValueError, match=r"greedily.*one of .*GRPO.*majority of 8"):
-        try_gain(ROWS, ("the start", HOT), ("GRPO", "greedily"))
+    with pytest.raises(ValueError, match=r"greedily.*one of .*credit.*majority of 8"):
+        try_gain(ROWS, ("the start", HOT), ("credit", "greedily"))

@@ -1,4 +1,4 @@
-"""15: what five recorded seeds of its task say of training."""
+"""15: what five recorded seeds of its task say of training, and what SmolLM2 wrote."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -12,13 +12,33 @@ from grpo_course.loop import half_width
 
 def recorded_seeds() -> list[dict[str, Any]]:
     """A row a seed, as benchmarks/own_task_seeds.py recorded: by model and way."""
-    path = files("grpo_course.lessons") / "own_task_seeds.json"
+    return read_json("own_task_seeds")
+
+
+def smollm2_texts() -> DataFrame:
+    """What it wrote, untrained, to 32 questions, eight rows each.
+
+    Recorded by benchmarks/real_texts.py.
+    """
+    asked = read_json("real_texts")["order"]
+    return DataFrame(asked).explode("texts", True).rename(columns={"texts": "text"})
+
+
+def read_json(name: str) -> Any:
+    path = files("grpo_course.lessons") / f"{name}.json"
     return json.loads(path.read_text("utf-8"))
+
+
+def starts_of(rows: Sequence[Mapping[str, Any]]) -> DataFrame:
+    """What share of responses is right, and of groups mixed, after so many steps."""
+    steps = rows[0]["starts"]
+    means = {n: DataFrame([row["starts"][n] for row in rows]).mean() for n in steps}
+    return DataFrame(means).T.rename_axis("steps")
 
 
 def means_of(rows: Sequence[Mapping[str, Any]]) -> DataFrame:
     """The share right, as a mean over seeds: a row for each way, a column a model."""
-    models = [name for name in rows[0] if name != "seed"]
+    models = [name for name in rows[0] if name not in ("seed", "starts")]
     return DataFrame({m: DataFrame([row[m] for row in rows]).mean() for m in models})
 
 

@@ -15,15 +15,15 @@ from grpo_course.classroom.plots import (
 )
 
 
-def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
-    """Groups as columns of cells, a plot for each number of steps. [group trial]
+def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
+    """Groups as columns of cells, a plot for each start. [group trial]
 
-    Right responses are dark; a cross stands over a tied group.
+    Right responses are dark; a cross stands over a tied group, a tick over a mixed one.
     """
     axes = axes_row(len(starts), width=11, height=1.9)
     # No response is as light as the paper: a reward of 0 is a response too.
     shades: dict[str, Any] = {"cmap": "Blues", "vmin": -0.15, "vmax": 1}
-    for ax, (steps, right) in zip(axes, starts.items(), strict=True):
+    for ax, (name, right) in zip(axes, starts.items(), strict=True):
         ax.imshow(right.T, aspect="auto", interpolation="nearest", **shades)
         for edge in range(1, len(right)):
             ax.axvline(edge - 0.5, color="white", lw=2)
@@ -33,7 +33,7 @@ def plot_starts(starts: Mapping[int, Tensor]) -> list[Axes]:
         ax.tick_params(length=0)
         for label, each in zip(ax.get_xticklabels(), tied, strict=True):
             label.set_color(DOWN if each else "black")
-        finish(ax, "group", "response", f"{steps} steps").grid(visible=False)
+        finish(ax, "group", "response", name).grid(visible=False)
         ax.set_yticks([])
         ax.label_outer()
     return axes
@@ -65,20 +65,24 @@ def plot_runs(
     return axes
 
 
-def plot_ways(rows: Sequence[Mapping[str, Any]]) -> list[Axes]:
-    """A small plot for each way to answer: the start of a seed stands in the middle.
+def plot_ends(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> list[Axes]:
+    """A plot for each way to answer: a dot for each seed of each model, a bar the mean.
 
-    A line leads from it to each of its two ends. rows hold a seed, and by model and
-    way a share; the first model is the start.
+    The first model is the start; a dotted line carries its mean to the others.
     """
-    first, *ends = (name for name in rows[0] if name != "seed")
-    axes = axes_row(len(rows[0][first]), width=11, height=3.4)
-    for ax, way in zip(axes, rows[0][first], strict=True):
-        for end, colour, style, x in zip(ends, COLOURS, ["-", "--"], (1, -1)):
-            shares = [[row[model][way] for row in rows] for model in (first, end)]
-            ax.plot([0, x], shares, "o", ls=style, ms=5, lw=1.5, color=colour)
-        ax.plot([0] * len(rows), shares[0], "o", ms=6, color="black")
-        ax.set_xticks([-1, 0, 1], [ends[1], "start", ends[0]])
-        ax.set(ylim=(0, 1.03), xlim=(-1.4, 1.4))
-        finish(ax, "", "share right", way.replace(", ", ",\n")).label_outer()
+    models = [name for name in rows[0] if name not in ("seed", "starts")]
+    axes = axes_row(len(ways), width=11, height=3.2)
+    for ax, way in zip(axes, ways, strict=True):
+        for x, model in enumerate(models):
+            shares = [row[model][way] for row in rows]
+            colour = "black" if x == 0 else COLOURS[x - 1]
+            places = [x + 0.07 * (n - (len(rows) - 1) / 2) for n in range(len(rows))]
+            ax.plot(places, shares, "o", ms=5, color=colour)
+            mean = sum(shares) / len(shares)
+            ax.plot([x - 0.3, x + 0.3], [mean, mean], lw=2.5, color=colour)
+            if x == 0:
+                ax.axhline(mean, color=colour, ls=":", lw=1)
+        ax.set_xticks(range(len(models)), models)
+        ax.set_ylim(-0.03, 1.03)
+        finish(ax, "", "share right", way).label_outer()
     return axes
