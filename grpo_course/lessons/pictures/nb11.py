@@ -1,6 +1,6 @@
 """What notebook 11 alone draws."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -15,7 +15,6 @@ from grpo_course.classroom.plots import (
     DOWN,
     FAINT,
     GROUND,
-    KINDS,
     PI,
     UP,
     axes_row,
@@ -25,94 +24,62 @@ from grpo_course.classroom.plots import (
     legend_below,
     write,
 )
-from grpo_course.text.gsm8k import SHORT_SYSTEM_PROMPT
-from grpo_course.text.prompts import prompt_text
 
-# The ground and the hatching of a token.
-PIECES = KINDS | {
-    "question": KINDS["prompt"],
-    "template": ("#d9d9d9", ""),
-    "system": ("#cfe6f5", ""),
-}
 UP_LOOK: dict[str, Any] = {"fc": UP, "ec": UP}
 DOWN_LOOK: dict[str, Any] = {"fc": GROUND, "ec": DOWN, "hatch": "///"}
 
 
-def kinds_of(
-    row: Tensor, tokenizer: PreTrainedTokenizerBase, question: str
-) -> list[str]:
-    """What each token of a row is. [pos]"""
-    rest = prompt_text(tokenizer, question, SHORT_SYSTEM_PROMPT)
-    kinds = ["padding"] * int((row != tokenizer.pad_token_id).long().argmax())
-    parts = []
-    for kind, text in {"system": SHORT_SYSTEM_PROMPT, "question": question}.items():
-        before, rest = rest.split(text)
-        parts += [(before, "template"), (text, kind)]
-    for part, kind in [*parts, (rest, "template")]:
-        kinds += [kind] * len(tokenizer(part, add_special_tokens=False).input_ids)
-    own = {tokenizer.eos_token_id: "end", tokenizer.pad_token_id: "padding"}
-    return kinds + [own.get(token, "response") for token in row[len(kinds) :].tolist()]
-
-
 def plot_row(
     row: Tensor,
+    begins: Tensor,
     masks: Mapping[str, Tensor],
     tokenizer: PreTrainedTokenizerBase,
-    question: str,
 ) -> Axes:
-    """The tokens of a row, wrapped, each in the colour of its kind. [pos] each
+    """The tokens of a row, wrapped. [pos] each
 
-    A bar for each mask stands below the tokens that it scores.
+    A triangle stands where a turn begins, and a bar for each mask below what it marks.
     """
     width = 84  # characters of a line
-    (ax,), x, y = axes_row(), 0.0, 0.1
-    kinds = kinds_of(row, tokenizer, question)
-    words = [
-        "pad" if kind == "padding" else str(tokenizer.decode([token]))
-        for token, kind in zip(row.tolist(), kinds, strict=True)
-    ]
-
-    def box(x: float, y: float, width: float, kind: str) -> None:
-        fill, hatch = PIECES[kind]
-        ground: dict[str, Any] = {"fc": fill, "hatch": hatch, "ec": FAINT, "lw": 0.8}
-        ax.add_patch(Rectangle((x, y + 0.06), width, 0.7, **ground))
-
+    (ax,), x, y = axes_row(), 0.0, 0.5
+    words = [str(tokenizer.decode([token])) for token in row.tolist()]
     bars = dict(zip(masks, ((PI, ""), (GROUND, "////")), strict=False))
 
     def bar(x: float, y: float, width: float, name: str) -> None:
         fill, hatch = bars[name]
         look: dict[str, Any] = {"fc": fill, "hatch": hatch, "ec": DOWN if hatch else PI}
-        ax.add_patch(Rectangle((x, y), width, 0.13, lw=0.8, **look))
+        ax.add_patch(Rectangle((x, y), width, 0.15, lw=0.8, **look))
 
-    for place, (word, kind) in enumerate(zip(words, kinds, strict=True)):
+    def beginning(x: float, y: float) -> None:
+        ax.plot(x, y, "v", color="black", ms=7)
+
+    for place, word in enumerate(words):
         wide = len(word) + 1.0
         if x + wide > width:
-            x, y = 0.0, y + 1.1
-        box(x, y, wide - 0.15, kind)
-        look: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": 11}
-        if kind == "padding":
-            look |= {"color": FAINT, "bbox": {"fc": GROUND, "lw": 0, "pad": 1}}
+            x, y = 0.0, y + 1.35
+        ground = GROUND if word not in tokenizer.all_special_tokens else "#d9d9d9"
+        box = Rectangle((x, y + 0.06), wide - 0.15, 0.7, fc=ground, ec=FAINT, lw=0.8)
+        ax.add_patch(box)
         seen = "␣" if word == " " else word.replace("\n", "↵")
+        look: dict[str, Any] = {"family": "DejaVu Sans Mono", "fontsize": 11}
         write(ax, seen, x + wide / 2, y + 0.4, parse_math=False, **look)
+        if begins[place]:
+            beginning(x + wide / 2, y - 0.1)
         for name, mask in masks.items():
             if mask[place]:
-                bar(x, y + 0.8, wide, name)
+                bar(x, y + 0.82, wide, name)
         x += wide
-    x, y = 0.0, y + 1.65  # what the colours say
-    for kind in dict.fromkeys(kinds):
-        box(x, y, 2.2, kind)
-        ax.text(x + 2.9, y + 0.4, kind, va="center")
-        x += 0.85 * len(kind) + 5.5
-    x, y = 0.0, y + 1
+    x, y = 0.0, y + 1.7
     for name in masks:
         bar(x, y + 0.35, 2.2, name)
         ax.text(x + 2.9, y + 0.4, name, va="center")
         x += len(name) + 5.5
+    beginning(x + 1, y + 0.4)
+    ax.text(x + 2.5, y + 0.4, "begins", va="center")
     plt.gcf().set_size_inches(0.098 * (width + 1), 0.33 * (y + 1))
     ax.set(xlim=(-1, width), ylim=(y + 1, 0), position=(0, 0, 1, 1))
     ax.axis("off")
     told = ", ".join(f"{name} {mask.sum()}" for name, mask in masks.items())
-    text = f"A row of tokens, and how many each mask scores ({told}): {''.join(words)}"
+    text = f"A row of tokens, and how many each mask marks ({told}): {''.join(words)}"
     describe(ax.figure, text.replace("\n", " "))
     return ax
 
@@ -176,25 +143,25 @@ def plot_strays(deltas: Mapping[str, Tensor], strict: Tensor) -> list[Axes]:
     return axes
 
 
-def plot_written(in_form: Mapping[str, Tensor], right: Mapping[str, Tensor]) -> Axes:
-    """Shares of texts that state the right number, another one, and none. [... each]"""
-    form = torch.stack([each.mean() for each in in_form.values()])
-    good = torch.stack([each.mean() for each in right.values()])
+def plot_written(
+    written: Mapping[str, list[list[str]]], kind: Callable[[str], str]
+) -> Axes:
+    """The shares of each model's texts that are of each kind. text [problem trial]"""
+    kinds = [[kind(t) for group in texts for t in group] for texts in written.values()]
+    names = sorted({each for row in kinds for each in row})
+    count = len(kinds[0])
     parts = {
-        "right number": good,
-        "another number": form - good,
-        "no number stated": 1 - form,
+        name: torch.tensor([row.count(name) / count for row in kinds]) for name in names
     }
-    looks = [UP_LOOK, {"fc": GROUND, "ec": UP}, DOWN_LOOK]
-    (ax,) = axes_row(width=8.0, height=0.75 + 0.6 * len(in_form))
-    divide_bars(ax, parts, [*in_form], [look | {"lw": 1.5} for look in looks])
-    count = next(iter(right.values())).numel()
+    looks = [UP_LOOK, DOWN_LOOK, {"fc": GROUND, "ec": FAINT}]
+    (ax,) = axes_row(width=8.0, height=0.75 + 0.6 * len(kinds))
+    divide_bars(ax, parts, [*written], [look | {"lw": 1.5} for look in looks])
     ax.set(xlabel=f"share of {count} texts", xlim=(0, 1))
     legend_above(ax)
     hide_thin(ax)
     told = [
-        f"{name} {share:.2f}, and {yes:.2f} the right one"
-        for name, share, yes in zip(in_form, form.tolist(), good.tolist(), strict=True)
+        f"{model} " + ", ".join(f"{name} {parts[name][i]:.2f}" for name in names)
+        for i, model in enumerate(written)
     ]
-    describe(ax.figure, f"Shares that state a number: {'; '.join(told)}.")
+    describe(ax.figure, f"Shares of texts: {'; '.join(told)}.")
     return ax

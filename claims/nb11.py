@@ -1,0 +1,79 @@
+"""What 11_gsm8k_data claims: what a model writes that imitated what a mask marks."""
+
+from collections.abc import Callable
+from functools import cache, partial
+
+import torch
+from torch import Tensor
+
+from claims.report import VARIATIONS
+from claims.runner import Claim, Setting
+from grpo_course.lessons.exercises.nb11 import completion_mask
+from grpo_course.lessons.solutions import (
+    learn_tokenizer,
+    row_log_probs,
+    sample_texts,
+    solution_batch,
+)
+from grpo_course.text.smollm2 import ShortAnswers, stated
+from grpo_course.text.tiny import make_tiny_model
+
+
+def whole(tokens: Tensor, begins: Tensor, eos: int) -> Tensor:
+    """What the policy wrote."""
+    return completion_mask.solution(tokens, begins, eos)
+
+
+def endless(tokens: Tensor, begins: Tensor, eos: int) -> Tensor:
+    """Without the last token."""
+    return whole(tokens, begins, eos) & (tokens != eos)
+
+
+def headless(tokens: Tensor, begins: Tensor, eos: int) -> Tensor:
+    """Without the first token."""
+    return whole(tokens, begins, eos) & ~begins
+
+
+def everything(tokens: Tensor, begins: Tensor, eos: int) -> Tensor:
+    """The prompt and the padding as well."""
+    return torch.ones_like(begins)
+
+
+@cache
+def states(setting: Setting, mask_of: Callable[..., Tensor] = whole) -> Tensor:
+    """The share of texts that state a number, trained as in the notebook. -> [seed]"""
+    task, shares = ShortAnswers(), []
+    problems = task.problems("train", 10_000, seed=0)
+    held_out = task.problems("validation", 64, seed=1)
+    tokenizer = learn_tokenizer(problems[:500])
+    for seed in setting.seeds:
+        torch.manual_seed(seed)
+        model = make_tiny_model(tokenizer)
+        optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3 * setting.rate)
+        for _ in range(round(150 * setting.length)):
+            some = [problems[i] for i in torch.randint(len(problems), (8,))]
+            tokens, begins = solution_batch(tokenizer, some)
+            mask = mask_of(tokens, begins, tokenizer.eos_token_id)
+            log_probs = row_log_probs(model, tokens, tokenizer.pad_token_id)
+            loss = -torch.where(mask[:, 1:], log_probs, 0.0).sum() / mask.sum()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+        texts = sample_texts(model, tokenizer, held_out, num_responses=2)
+        said = [stated(text) is not None for group in texts for text in group]
+        shares.append(sum(said) / len(said))
+    return torch.tensor(shares)
+
+
+SLOW = {name: "it takes minutes" for name in VARIATIONS[1:]}
+Imitated = partial(Claim, seeds=range(5), not_tried=SLOW)
+# fmt: off
+CLAIMS = (
+    Imitated("11.end", "Without the ends of solutions, fewer texts state a number.",
+        (states, partial(states, mask_of=endless))),
+    Imitated("11.start", "Without their first tokens, about as many state a number.",
+        (states, partial(states, mask_of=headless)), within=0.2),
+    Imitated("11.all", "With all tokens marked, about as many state a number.",
+        (states, partial(states, mask_of=everything)), within=0.2),
+)
+# fmt: on
