@@ -9,6 +9,8 @@ from grpo_course.lessons.preferences import (
     EVERY,
     by_choice,
     by_record,
+    climb,
+    climb_each,
     draw_pairs,
     judged_by,
     true_rewards,
@@ -58,6 +60,29 @@ def test_rightly_and_wrongly_chosen_are_averaged_apart():
     values = torch.tensor([1.0, 5.0, 3.0]).expand(1, 3, 3)
     assert by_choice(values, pairs) == {"rightly chosen": 2, "wrongly chosen": 5}
     assert [*by_choice(values[..., :1], pairs[..., :1, :])] == ["rightly chosen"]
+
+
+def test_who_climbs_side_by_side_climbs_as_alone():
+    start = warm_start(SEEDS, num_epochs=2)
+    marks = {"up": true_rewards().expand(3, 3, 125)}
+    marks["down"] = -marks["up"]
+    both = climb_each(start, marks, num_epochs=3)
+    for name in marks:
+        alone = climb(marks[name], warm_start(SEEDS, num_epochs=2), num_epochs=3)
+        torch.testing.assert_close(both[name].true, alone.epochs("true"))
+    assert (both["up"].gain > both["down"].gain).all()
+
+
+def test_ways_side_by_side_teach_as_each_alone():
+    start, teacher = warm_start(SEEDS), teachers.make_teacher(14, SEEDS)
+
+    def distil(own, theirs):
+        return theirs - own
+
+    ways = {"opinion": lambda own, theirs: theirs.sum(-1), "distillation": distil}
+    taught = teachers.study_each(start, teacher, ways, num_epochs=2)
+    teachers.study(start, teacher, distil, num_epochs=2)
+    torch.testing.assert_close(chances(taught["distillation"]), chances(start))
 
 
 def test_probability_is_divided_by_what_the_pairs_say():

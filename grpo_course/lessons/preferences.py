@@ -5,7 +5,10 @@ be enumerated, there are two ways to train on such pairs: by a learned reward, a
 DPO.
 """
 
-from collections.abc import Callable, Sequence
+import copy
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -14,7 +17,7 @@ from torch import Tensor, nn
 
 from grpo_course.checks import require_same_shape
 from grpo_course.formulas import as_floats
-from grpo_course.loop import History, Rollout, TrainConfig, train
+from grpo_course.loop import History, Rollout, TrainConfig, mean_and_error, train
 from grpo_course.ppo import Reader
 from grpo_course.sampling import Draw
 from grpo_course.sort import (
@@ -154,15 +157,21 @@ def by_choice(
     }
 
 
+def record_of(pairs: Tensor) -> tuple[Tensor, Tensor]:
+    """How often each response won, and how often it lost: int [seed batch all]"""
+    none = torch.zeros(*pairs.shape[:2], len(EVERY), dtype=torch.long)
+    chosen, rejected = pairs.unbind(-1)
+    once = torch.ones_like(chosen)
+    return none.scatter_add(-1, chosen, once), none.scatter_add(-1, rejected, once)
+
+
 def by_record(
     chances: Tensor, pairs: Tensor, prompts: Tensor = SORT_PROMPTS
 ) -> dict[str, Tensor]:
     """How much of pi [... seed batch all] is what, by the pairs. [... seed] each"""
     worth = true_rewards(prompts)
     right = worth == worth.amax(-1, keepdim=True)
-    none = torch.zeros(*pairs.shape[:2], len(EVERY), dtype=torch.long)
-    sides = pairs.unbind(-1)
-    won, lost = (none.scatter_add(-1, side, torch.ones_like(side)) for side in sides)
+    won, lost = record_of(pairs)
     kinds = {
         "right": right,
         "wrong, won more than it lost": ~right & (won > lost),
@@ -230,6 +239,55 @@ def climb(
     return history
 
 
+@dataclass(frozen=True)
+class Climb:
+    """What 16 policies came to that climbed some marks."""
+
+    score: Tensor  # the expected marks, [epoch seed]
+    true: Tensor  # the expected true reward, [epoch seed]
+    chances: Tensor  # pi of every response at the end, [seed batch all]
+
+    @property
+    def gain(self) -> Tensor:
+        """The change of the true reward, [seed]"""
+        return self.true[-1] - self.true[0]
+
+
+def climb_each(
+    start: SortPolicy, marks: Mapping[str, Tensor], **how: Any
+) -> dict[str, Climb]:
+    """`climb` by copies of a policy on each table of marks, all of them side by side.
+
+    As one by one, to a rounding error, but in little more than the time of one.
+    """
+    policy = side_by_side([start] * len(marks))
+    history = climb(torch.cat([*marks.values()]), policy, **how)
+    ends = all_log_probs(policy.model, SORT_PROMPTS).exp().detach()
+    count = len(marks)
+    score, true = (history.epochs(of).chunk(count, dim=1) for of in ("model", "true"))
+    parts = zip(marks, score, true, ends.chunk(count), strict=True)
+    return {name: Climb(*seen) for name, *seen in parts}
+
+
+def side_by_side(policies: Sequence[SortPolicy]) -> SortPolicy:
+    """Copies of policies that have a seed axis, joined along it."""
+    joined = copy.deepcopy(policies[0])
+    joined.generator = []
+    for each in policies:
+        assert isinstance(each.generator, Sequence), "one generator for each seed"
+        joined.generator += copy.deepcopy(each.generator)
+    of_each = zip(*(each.model.parameters() for each in policies), strict=True)
+    for weight, own in zip(joined.model.parameters(), of_each, strict=True):
+        weight.data = torch.cat(own).detach()
+    return joined
+
+
+def plus_minus(changes: Tensor) -> str:
+    """A mean over seeds and its standard error, to print. [seed]"""
+    mean, error = mean_and_error(changes)
+    return f"{mean:+.2f} ± {error:.2f}"
+
+
 def judged_by(marks: Tensor) -> Callable[[Rollout], Tensor]:
     """A table of marks as the loop wants a reward: rollout -> [seed batch trial]"""
     places = 5 ** torch.arange(2, -1, -1)  # a response as a number in base 5
@@ -250,6 +308,19 @@ def watch_both(
         return {k: (log_probs.exp() * v).sum(-1).mean(-1) for k, v in seen.items()}
 
     return observe
+
+
+def what_moved(before: Tensor, after: Tensor, pairs: Tensor) -> dict[str, Tensor]:
+    """How far log pi [seed batch all] went, where the better response was chosen.
+
+    -> the mean changes of `chosen` and `rejected` responses, [], and the exact `kl` to
+    the start in nats, [].
+    """
+    better, worse = of_pairs(true_rewards().expand_as(after), pairs)
+    right = better > worse
+    chosen, rejected = (side[right].mean() for side in of_pairs(after - before, pairs))
+    kl = (after.exp() * (after - before)).sum(-1).mean()
+    return {"chosen": chosen, "rejected": rejected, "kl": kl}
 
 
 def dpo(

@@ -1,6 +1,7 @@
 """What notebook 17 alone draws."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from matplotlib.axes import Axes
@@ -17,6 +18,21 @@ from grpo_course.classroom.plots import (
     legend_above,
 )
 from grpo_course.lessons.judges import FAMILIES, NAMES
+from grpo_course.lessons.pictures.shared import plot_beside
+from grpo_course.lessons.preferences import Climb
+from grpo_course.loop import mean_and_error
+
+
+def plot_climbs(climbs: Mapping[str, Climb]) -> list[Axes]:
+    """The score that each climb saw, and the true reward; both from their start."""
+    panels = {
+        name: {
+            "the model's score": climb.score - climb.score[0],
+            "the true reward": climb.true - climb.true[0],
+        }
+        for name, climb in climbs.items()
+    }
+    return plot_beside(panels, "change since the start")
 
 
 def plot_shares(parts: Mapping[str, Tensor], ylabel: str, xlabel: str) -> Axes:
@@ -48,14 +64,37 @@ def plot_together(correlations: Tensor, panel: Sequence[str]) -> Axes:
     return ax
 
 
+def plot_gains(errors: Mapping[str, Tensor], climbs: Mapping[str, Climb]) -> Axes:
+    """What policies gained, by the error of the mark that they climbed."""
+    ax, told = axes_row(height=3.6)[0], []
+    ax.axhline(0, color="grey", lw=1)
+    rows = sorted(errors.items(), key=lambda row: row[1].std().item())
+    for (name, error), colour, marker in zip(rows, COLOURS, "os^DvPX", strict=False):
+        size = error.std().item()
+        gain, spread = (float(value) for value in mean_and_error(climbs[name].gain))
+        look: dict[str, Any] = {
+            "color": colour,
+            "fmt": marker,
+            "ms": 7,
+            "capsize": 2,
+            "label": name,
+        }
+        ax.errorbar(size, gain, spread, **look)
+        told.append(f"{name}: error {size:.2f}, gain {gain:+.2f}")
+    describe(ax.figure, f"Gain against error. {'; '.join(told)}.")
+    ax.legend(loc="lower left", fontsize=10)
+    xlabel = "error of the mean mark, in points, over all responses"
+    return finish(ax, xlabel, "change of the true reward")
+
+
 def plot_beside_teacher(ends: Mapping[str, Tensor]) -> Axes:
     """Where students end, against their teachers: [2 dot] each, the teachers first."""
-    axes = axes_row(len(ends), width=3.1 * len(ends))
+    axes = axes_row(len(ends), width=2.6 * len(ends))
     every = torch.cat([*ends.values()], dim=-1)
     low, high = every.min().item() - 0.05, every.max().item() + 0.05
     for ax, (name, (theirs, own)) in zip(axes, ends.items(), strict=True):
         ax.plot([low, high], [low, high], color=COLOURS[5], lw=1)
         ax.plot(theirs, own, "o", ms=4, color=COLOURS[0], alpha=0.7)
         ylabel = "its student's at the end" if ax is axes[0] else ""
-        finish(ax, "a teacher's true reward", ylabel, name).set_ylim(low, high)
+        finish(ax, "teacher's true reward", ylabel, name).set_ylim(low, high)
     return axes[0]
