@@ -266,11 +266,11 @@ def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
     found: dict[str, list[int]] = {
         "right before": [],
         "won later": [],
-        "right nowhere": [],
+        "won by none": [],
     }
     for row in range(FIRST_ROWS, len(start)):
         won = any(test["end"]["rows"][row] == "1" for test in planned)
-        kind = "won later" if won else "right nowhere"
+        kind = "won later" if won else "won by none"
         found["right before" if start[row] == "1" else kind].append(row)
     return found
 
