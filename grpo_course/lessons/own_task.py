@@ -1,4 +1,4 @@
-"""15: what five recorded seeds of its task say of training, and what SmolLM2 wrote."""
+"""15: what three recorded seeds of its task say of training, and what SmolLM2 wrote."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -57,8 +57,8 @@ def try_gain(
     print(f"the gain: {mean:+.2f} ± {half:.2f}")
     for holds, finding in (
         (old != new, "two models are compared"),
-        (means[old].idxmax() == how, f"{old} answers in its best way"),
-        (means[new].idxmax() == so, f"{new} answers in its best way"),
+        (means[old][how] > means[old].max() - 0.005, f"{old} answers in its best way"),
+        (means[new][so] > means[new].max() - 0.005, f"{new} answers in its best way"),
         (mean > half, "the interval lies above 0"),
         (up == len(rows), f"there is a gain in {up} of {len(rows)} seeds"),
     ):
