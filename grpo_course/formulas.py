@@ -747,13 +747,13 @@ def clip_report(tokens: TokenLoss) -> dict[str, Tensor]:
         "clip_fraction_high": high.to(ratio),
         "gradient_fraction": pulls.to(ratio),
     }
+    least = torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES)
+    most = torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES)
+    # All of it in one tensor, so that the mask is looked at once.
     hidden = hide(as_floats(torch.stack([*seen.values()])), counts)
-    report = {
-        "ratio_min": torch.where(counts, ratio, torch.inf).amin(TOKEN_AXES),
-        "ratio_max": torch.where(counts, ratio, -torch.inf).amax(TOKEN_AXES),
-    } | dict(zip(seen, token_mean(hidden, counts, 1), strict=True))
-    some = counts.any(TOKEN_AXES)
-    return {name: torch.where(some, value, torch.nan) for name, value in report.items()}
+    report = torch.stack([least, most, *token_mean(hidden, counts, 1)])
+    names = ("ratio_min", "ratio_max", *seen)
+    return dict(zip(names, or_nan(report, counts), strict=True))
 
 
 def clipped_tokens(tokens: TokenLoss) -> tuple[Tensor, Tensor]:

@@ -100,7 +100,7 @@ def test_a_log_shows_the_signs_of_its_cause(letter):
 
 ROWS = recorded_seeds()
 WAYS = [*ROWS[0]["the start"]]
-HOT, GREEDY = "one sample, temperature 1", "greedy"
+HOT, GREEDY, VOTE = "one sample, temperature 1", "greedy", "majority of 8"
 
 
 def test_each_seed_shows_what_the_notebook_says():
@@ -141,6 +141,8 @@ def test_the_texts_of_a_real_model_are_graded_by_an_exact_task():
         (("is_right", HOT), ("imitation", HOT), "+0.17 ± 0.25", "vxxxv"),
         (("the start", GREEDY), ("letters", GREEDY), "-0.48 ± 0.59", "vvvxx"),
         (("the start", HOT), ("the start", GREEDY), "+0.43 ± 0.16", "xxvvv"),
+        # By a thousandth the vote is behind: what is printed alike counts alike.
+        (("the start", GREEDY), ("imitation", VOTE), "+0.08 ± 0.31", "vvvxx"),
     ],
 )
 def test_a_gain_is_marked_by_what_it_lacks(before, after, gain, marks, capsys):

@@ -278,7 +278,7 @@ def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
 def print_kinds(rows: Run) -> None:
     """Of each kind of row, before training: eight samples, and the greedy form.
 
-    Of the rows that were won and of those never right, as many were asked in samples.
+    Of the rows that a planned run won and of those that none did, as many were asked.
     """
     every, formed = rows["sampled"], rows["planned"][0]["begun"]["formed"]
     print("               ----------------- samples -----------------   -- greedy --")
@@ -330,9 +330,9 @@ def print_moved(rows: Run, by_chance: Chance) -> None:
     """What became of the new rows where the weights were moved without a reward."""
     start, ends = new_rows(rows)
     print("                              other texts  lost  won  by chance")
-    for one in rows["moved"]:
-        name, texts = f"{one['name']}, seed {one['seed']}", one["end"]["other_texts"]
-        lost, won = turned(start, ends[name])
+    moved = [*ends.items()][len(rows["planned"]) :]
+    for (name, end), one in zip(moved, rows["moved"], strict=True):
+        texts, (lost, won) = one["end"]["other_texts"], turned(start, end)
         print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):11.3f}")
 
 

@@ -117,8 +117,8 @@ gradient.
 * log_probs) => * (log_probs - old_log_probs)) | You subtract old_log_probs from log \
 pi. It changes no gradient, but the value: the task has log pi alone.
 -(weight * deltas[..., None] * log_probs) => -torch.minimum(ratio * \
-deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) | This is PPO's minimum, where the gradient flows through the \
-ratio. CISPO weighs delta log pi, with the bounded ratio as the weight.
+deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) | This is PPO's \
+minimum, where the gradient flows through the ratio. CISPO weighs delta log pi, with the bounded ratio as the weight.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the \
 naive loss. Multiply by the bounded ratio, detached.
 """

@@ -99,16 +99,15 @@ def kinds_of_answers(task):
     return "words in the other order"
 
 
-def paid(task, *texts):
+def paid(task, *texts, answer=TURNED):
     """What the first reward pays responses to a question, a list."""
     accuracy = next(iter(task.rewards.values()))[0]
-    return accuracy(completions=[*texts], answer=[TURNED] * len(texts), prompts=[])
+    return accuracy(completions=[*texts], answer=[answer] * len(texts), prompts=[])
 
 
 def paid_to_gold(task):
     (problem,) = task.problems("train", 1, 0)
-    accuracy = next(iter(task.rewards.values()))[0]
-    return accuracy(completions=[task.gold(problem)], answer=[problem.answer])
+    return paid(task, task.gold(problem), answer=problem.answer)
 
 
 LOOKS: dict[str, Callable[[TextTask], Any]] = {

@@ -62,8 +62,8 @@ def shared_at_random(start, one, two):
 
 
 DRAWN = (
-    "A run can win only rows that were wrong before: that is how many there are to draw "
-    "from."
+    "A run can win only rows that were wrong before: that is how many there are to "
+    "draw from."
 )
 RIGHT = "A row that was right before is not won, though it is right at the end."
 LOST = "Those are the rows lost. A row is won if it was wrong before, and then right."
@@ -72,8 +72,8 @@ THEY_DO = (
     "average?"
 )
 shared_at_random.insight = (
-    "Each row that one run won is among those of the other as often as any row that was "
-    "wrong. What they share beyond that, the rows or the runs have in common."
+    "Each row that one run won is among those of the other as often as any row that "
+    "was wrong. What they share beyond that, the rows or the runs have in common."
 )
 shared_at_random.cases = (
     case(
@@ -100,16 +100,17 @@ first * second / start.count("0") => min(first, second) | They share so many at 
 how many on the average?
 first * second / start.count("0") => (first + second) / start.count("0") | How many of \
 the first run's rows does the second draw? It draws each of them equally often.
-list(zip(start, one)).count(("0", "1")) => one.count("1") - start.count("1") && list(zip\
-(start, two)).count(("0", "1")) => two.count("1") - start.count("1") | That is how many \
-more it won than it lost. Count the rows that it won.
+list(zip(start, one)).count(("0", "1")) => one.count("1") - start.count("1") && list(\
+zip(start, two)).count(("0", "1")) => two.count("1") - start.count("1") | That is how \
+many more it won than it lost. Count the rows that it won.
 list(zip(start, one)).count(("0", "1")) => list(zip(start, one)).count((0, 1)) && list(\
 zip(start, two)).count(("0", "1")) => list(zip(start, two)).count((0, 1)) | The marks \
 are characters: "0" is not 0.
 return sum(map(str.__ne__, start, one)) * sum(map(str.__ne__, start, two)) / start\
-.count("0") | Those are the rows that changed, to either side. Count those that were won.
-first * second / start.count("0") => round(first * second / start.count("0")) | Not rounded: \
-it is a mean over many draws.
+.count("0") | Those are the rows that changed, to either side. Count those that were \
+won.
+first * second / start.count("0") => round(first * second / start.count("0")) | \
+Not rounded: it is a mean over many draws.
 return list(zip(start, one)).count(("1", "0")) * list(zip(start, two)).count(("1", "0\
 ")) / start.count("0") | {LOST}
 """

@@ -13,6 +13,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     finish,
 )
+from grpo_course.lessons.own_task import means_of
 
 
 def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
@@ -70,19 +71,19 @@ def plot_ends(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> list[Ax
 
     The first model is the start; a dotted line carries its mean to the others.
     """
-    models = [name for name in rows[0] if name not in ("seed", "starts")]
+    means = means_of(rows)
     axes = axes_row(len(ways), width=11, height=3.2)
     for ax, way in zip(axes, ways, strict=True):
-        for x, model in enumerate(models):
+        for x, model in enumerate(map(str, means)):
             shares = [row[model][way] for row in rows]
             colour = "black" if x == 0 else COLOURS[x - 1]
             places = [x + 0.07 * (n - (len(rows) - 1) / 2) for n in range(len(rows))]
             ax.plot(places, shares, "o", ms=5, color=colour)
-            mean = sum(shares) / len(shares)
+            mean = means[model][way]
             ax.plot([x - 0.3, x + 0.3], [mean, mean], lw=2.5, color=colour)
             if x == 0:
                 ax.axhline(mean, color=colour, ls=":", lw=1)
-        ax.set_xticks(range(len(models)), models)
+        ax.set_xticks(range(means.shape[1]), [*means])
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "", "share right", way).label_outer()
     return axes
