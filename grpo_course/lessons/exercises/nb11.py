@@ -19,9 +19,7 @@ def stated(text):
     return None if "\n" in said else read_number(said)
 
 
-stated.insight = (
-    "A text that does not end with its answer is not paid, and so learns to end there."
-)
+stated.insight = "A text that goes on in a new line behind its answer is not paid."
 # Cases where a known mistake gives a wrong number stand before those where it gives
 # None, which says less.
 stated.cases = (
@@ -148,8 +146,8 @@ completion_mask.cases = (
 completion_mask.mistakes = """
 return response_mask(tokens, eos) | This is the mask of notebook 09, which ends with \
 the first EOS of the row. Begin where a turn begins: tokens[row, start:].
-zeros_like => ones_like | The prompt is True in your mask. Nobody chose those tokens: \
-training them teaches the model to ask questions.
+zeros_like => ones_like | The prompt is True in your mask. The policy did not \
+choose those tokens.
 response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-1) \
 == 0 | You drop the EOS of a turn. Stopping is a choice of the policy: without it in \
 the mask, it never learns to stop.
