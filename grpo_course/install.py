@@ -170,10 +170,13 @@ def make(venv: Path, root: Path, wanted: dict) -> None:
         base = getattr(sys, "_base_executable", None) or sys.executable
         if subprocess.call([base, "-m", "venv", "--clear", str(venv)]):
             raise NotReady(NO_VENV.format(venv))
+    is_first = not kept(venv)  # or the last install ended half-way
     (venv / STAMP).unlink(missing_ok=True)
     extras = f"[{','.join(wanted['extras'])}]" if wanted["extras"] else ""
     command = [python, "-m", "pip", "install", *torch_index()]
     command += ["-c", str(root / "constraints.txt"), "-e", f"{root}{extras}"]
+    if is_first:
+        command += ["--no-compile"]
     print(f"Installing into {venv}: a few minutes, about 2 GB", flush=True)
     own = {k: v for k, v in os.environ.items() if k.upper() not in ELSEWHERE}
     if subprocess.call(command, env={**own, "PIP_USER": "0"}):
@@ -181,6 +184,8 @@ def make(venv: Path, root: Path, wanted: dict) -> None:
     places = (venv / "Lib", *venv.glob("lib/python*"))
     if not any((place / "site-packages" / "torch").exists() for place in places):
         raise NotReady(PIP_ELSEWHERE.format(venv, python))
+    if is_first:  # pip would compile on one core, which is half of its time
+        subprocess.call([python, "-m", "compileall", "-qq", "-j", "0", str(venv)])
     (venv / STAMP).write_text(json.dumps(wanted), encoding="utf-8")
 
 

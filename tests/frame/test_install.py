@@ -37,9 +37,12 @@ def checkout(tmp_path):
 @pytest.fixture
 def called(monkeypatch):
     """The commands and their variables; what `fails` names fails."""
-    calls, fails = [], set()
+    calls, fails, compiled = [], set(), []
 
     def call(command, env=None, **_):
+        if "compileall" in command:
+            compiled.append(len(calls))
+            return 1  # some package has a file for another Python: no matter
         calls.append((command, env))
         if "venv" in command:
             python = install.venv_python(Path(command[-1]))
@@ -57,7 +60,7 @@ def called(monkeypatch):
     monkeypatch.setattr(install, "answers", lambda url, seconds: False)
     monkeypatch.setattr(install, "has_all", lambda root, extras: False)
     monkeypatch.setattr(install.shutil, "disk_usage", disk_usage)
-    return SimpleNamespace(calls=calls, fails=fails)
+    return SimpleNamespace(calls=calls, fails=fails, compiled=compiled)
 
 
 def kinds(called):
@@ -85,13 +88,14 @@ def test_otherwise_a_venv_is_made_once_and_again_when_the_pins_change(
     python = install.python_for(checkout, ())
     assert python == install.venv_python(checkout / ".venv")
     pip = called.calls[-1][0]
-    assert pip[-3:] == [str(checkout / "constraints.txt"), "-e", str(checkout)]
+    pins = checkout / "constraints.txt"
+    assert pip[-4:] == [str(pins), "-e", str(checkout), "--no-compile"]
     install.python_for(checkout, ())
     assert kinds(called) == ["venv", "install"]
     install.python_for(checkout, ("test",))  # more is wanted: nothing is lost
     assert kinds(called)[2:] == ["--version", "install"]
     assert called.calls[-1][0][-1].endswith("[test]")
-    pins = checkout / "constraints.txt"
+    assert called.compiled == [2]  # on all cores, where nothing was compiled yet
     for text in ("torch==2.14.*\n", pins.read_text(encoding="utf-8")):
         pins.write_text(text, encoding="utf-8")
         called.fails ^= {"install"}  # what fails half-way is not what was before
