@@ -1,14 +1,14 @@
 """Notebook 16's chain of look-ups: what is listed adds up, and agrees with samples."""
 
+import math
+
 import pytest
 import torch
 
 from grpo_course.lessons.exercises.nb16 import for_the_turn
 from grpo_course.lessons.look_ups import (
     BOXES,
-    ToolPolicy,
     all_prompts,
-    ask_for_box,
     converse,
     copying,
     final_reward,
@@ -19,7 +19,10 @@ from grpo_course.lessons.look_ups import (
     same_place,
     score,
     success,
+    token_push,
+    tokens,
     train_chain,
+    train_one_table,
     turn_rewards,
 )
 
@@ -134,19 +137,28 @@ def test_the_same_place_is_that_of_those_who_have_read_the_same():
     assert torch.equal(given[0, :, 1], 2 * reward - torch.tensor([0.5, 0.5, 1, 1]))
 
 
-def test_the_tool_says_what_lies_in_the_box():
-    def who(lengths, width):
-        assert lengths.shape == (2, 16, 4, width) and (lengths == 1).all()
-        return (torch.arange(width) != 1).expand(lengths.shape)
+def test_one_table_is_pushed_by_every_token_that_counts():
+    mine, all_tokens = torch.tensor([True, False, True]), torch.ones(3).bool()
+    table = any_policy(0)[0].requires_grad_()
+    success(table.expand(1, 2, -1, -1)).sum().backward()
+    mean, _ = token_push(table.detach(), mine)
+    torch.testing.assert_close(mean, table.grad, rtol=0, atol=1e-7)
+    start = copying(0)[0]  # where the tool's number says nothing of the reward
+    (mean, noise), (same, more) = (
+        token_push(start, keep) for keep in (mine, all_tokens)
+    )
+    torch.testing.assert_close(mean, same)
+    assert more > 1.4 * noise
+    prompt, written = torch.tensor([[2, 0, 3, 1, 0]]), torch.tensor([[[1, 3]]])
+    before, token = tokens(prompt, written)  # box 1, its 0 and the answer
+    assert before.tolist() == [[[0, 1, 0]]] and token.tolist() == [[[1, 0, 3]]]
 
-    prompts = ask_for_box(0)
-    policy = ToolPolicy(who, seeds=range(2))
-    rollout = policy.sample(prompts, 4)
-    box, number, _ = rollout.responses.unbind(dim=-1)
-    lies = prompts[torch.arange(16)[:, None], box.clamp(max=5)]
-    assert torch.equal(number, lies) and rollout.mask.shape == rollout.responses.shape
-    log_probs = policy.log_probs(rollout)
-    assert log_probs.shape == rollout.responses.shape and (log_probs < 0).all()
+
+def test_a_forgotten_mask_shows_in_the_log():
+    masks = torch.tensor([[True, False, True], [True, True, True]])
+    (right, logged), (_, forgot) = (train_one_table(m, seeds=(0, 1)) for m in masks)
+    assert right.shape == logged.shape == (40, 2) and (right[-1] > 0.9).all()
+    assert (logged[-1] < 0.2).all() and (forgot[-1] > math.log(4) / 3).all()
 
 
 def test_a_world_that_cannot_be_is_refused():

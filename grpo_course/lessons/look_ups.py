@@ -1,11 +1,6 @@
-"""Notebook 16's world: boxes that hold numbers, and a tool that looks into them.
+"""Notebook 16's world: a chain of look-ups, so small that all of it is listed.
 
-First one call, for a small language model. The prompt names one of six boxes, the
-policy writes the number of a box, the tool writes what lies in it, and the policy
-writes its answer.
-
-Then a chain of calls, so small that all conversations are listed. Four boxes hold the
-numbers 0 to 3, each once. The prompt names a box. The policy writes
+Four boxes hold the numbers 0 to 3, each once. The prompt names a box. The policy writes
 a number, the tool says what lies in the box of that number, and after some calls the
 policy writes its answer. Right is the number at the end of the chain that begins with
 the prompt's box. So the policy does best if it always copies what it has just read.
@@ -13,7 +8,8 @@ the prompt's box. So the policy does best if it always copies what it has just r
     prompts     int [batch 5]: what lies in each box, and the first box
     written     int [... turn]: what the policy wrote, its calls and then its answer
     read        int [... turn]: what stood before each of these
-    logits      float [seed turn read write]: a policy is a table for each of its turns
+    logits      float [seed turn read write]: a policy is a table for each of its turns,
+                or one for all tokens, the tool's too
 """
 
 from collections.abc import Callable, Sequence
@@ -21,77 +17,13 @@ from dataclasses import dataclass
 from itertools import permutations
 
 import torch
+from einops import einsum
 from torch import Generator, Tensor
 
 from grpo_course.checks import require_at_least, require_inside
-from grpo_course.loop import Rollout
 from grpo_course.sampling import draw
-from grpo_course.sequences import ASK, TinyLM, prompt_state, response_logits
 
 BOXES = 4
-
-
-# One call
-
-
-def ask_for_box(number: int) -> Tensor:
-    """16 prompts: what lies in six boxes, the box that is asked for, ASK. -> int [16 8]
-
-    The policy reads the last two alone.
-    """
-    generator = torch.Generator().manual_seed(number)
-    drawn = torch.randint(0, 6, (16, 7), generator=generator)
-    return torch.cat([drawn, torch.full((16, 1), ASK)], dim=-1)
-
-
-def right_answer(rollout: Rollout) -> Tensor:
-    """1 where the last token is what lies in the box. -> float [... batch trial]"""
-    wanted = rollout.prompts[:, :6].gather(-1, rollout.prompts[:, 6:7])
-    return (rollout.responses[..., -1] == wanted).float()
-
-
-def everything(lengths: Tensor, width: int) -> Tensor:
-    """The mask of somebody who forgets the tool: all tokens count."""
-    return torch.ones(*lengths.shape[:-1], width, dtype=torch.bool)
-
-
-class ToolPolicy:
-    """Writes a box; a tool says the number; writes an answer.
-
-    `who` makes the mask, bool [... pos], of the lengths of the turns and the width.
-    """
-
-    def __init__(
-        self, who: Callable[[Tensor, int], Tensor], seeds: Sequence[int] = range(8)
-    ):
-        self.model, self.who = TinyLM(ASK + 1, seeds=seeds), who
-        self.generators = [torch.Generator().manual_seed(1000 + s) for s in seeds]
-
-    def write(self, state: Tensor) -> Tensor:
-        """One token of the policy's own. [seed row dim] -> int [seed row 1]"""
-        log_policy = self.model.head(state).log_softmax(dim=-1)
-        return draw(log_policy, self.generators)[..., None]
-
-    @torch.no_grad()
-    def sample(self, prompts: Tensor, num_responses: int) -> Rollout:
-        hidden, question = prompts[:, :6], prompts[:, 6:]
-        state = prompt_state(self.model, question).repeat_interleave(num_responses, 1)
-        box = self.write(state)  # the policy's turn
-        boxes = hidden.repeat_interleave(num_responses, 0).expand(len(box), -1, -1)
-        number = boxes.gather(-1, box.clamp(max=5))  # the tool's turn
-        text = torch.cat([box, number], dim=-1)
-        answer = self.write(self.model.read(text, state)[..., -1, :])
-        text = torch.cat([text, answer], dim=-1)  # [seed row pos]
-        responses = text.unflatten(1, (-1, num_responses))  # [seed batch trial pos]
-        lengths = torch.ones_like(responses)  # of the turns: policy, tool, policy
-        return Rollout(prompts, responses, self.who(lengths, responses.shape[-1]))
-
-    def log_probs(self, rollout: Rollout) -> Tensor:
-        logits = response_logits(self.model, rollout.prompts[:, 6:], rollout.responses)
-        return logits.log_softmax(-1).gather(-1, rollout.responses[..., None])[..., 0]
-
-
-# A chain of calls
 
 
 def all_prompts() -> Tensor:
@@ -314,3 +246,66 @@ def pushes(world: Listed, logits: Tensor, deltas: Tensor) -> tuple[Tensor, Tenso
         noises.append((chance * push.square()).sum() - mean.square().sum())
         means.append(mean)
     return torch.stack(means), torch.stack(noises)
+
+
+# One table for all tokens
+
+
+def tokens(prompts: Tensor, written: Tensor) -> tuple[Tensor, Tensor]:
+    """What stands before each token of a conversation, and the token itself. [... pos]
+
+    The tool's are among them: with one call, a box, its number and the answer.
+    """
+    read = read_before(prompts, written)
+    text = torch.stack([read, written], dim=-1).flatten(-2)
+    return text[..., :-1], text[..., 1:]
+
+
+def token_push(table: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
+    """Mean and noise of what a conversation with one call does to the table, exactly.
+
+    -> [read write] and a number. One table, logits [read write], is used for each of
+    the three tokens, and those count that bool `keep` [pos] names.
+    """
+    table, world = table.double(), list_all(1)
+    chance = world.chance(table.repeat(2, 1, 1))
+    reward = world.reward.double()
+    deltas = reward - (chance * reward).sum(dim=1, keepdim=True)
+    before, token = tokens(world.prompts, world.written)
+    one_hot = torch.eye(BOXES, dtype=table.dtype)
+    gradient = one_hot[token] - table.softmax(dim=-1)[before]
+    rows = one_hot[before] * keep[:, None]  # which row of the table is pushed
+    push = einsum(
+        deltas, rows, gradient, "p all, p all pos r, p all pos w -> p all r w"
+    )
+    chance = (chance / len(world.prompts))[..., None, None]
+    mean = (chance * push).sum(dim=(0, 1))
+    return mean, (chance * push.square()).sum() - mean.square().sum()
+
+
+def train_one_table(
+    keep: Tensor, rate: float = 0.1, updates: int = 40, seeds: Sequence[int] = range(64)
+) -> tuple[Tensor, Tensor]:
+    """P(right), exact, and the logged entropy of policies with one call: [update seed].
+
+    Loss and log count the tokens that bool `keep` [pos] names. An update is made of 16
+    prompts with 8 conversations.
+    """
+    logits = copying(0, seeds=seeds).requires_grad_()
+    optimizer = torch.optim.Adam([logits], lr=rate)
+    generators = [torch.Generator().manual_seed(seed) for seed in seeds]
+    order = torch.Generator().manual_seed(0)
+    right, logged = [], []
+    for _ in range(updates):
+        asked = all_prompts()[torch.randperm(96, generator=order)[:16]]
+        written = converse(logits.expand(-1, 2, -1, -1), asked, 8, generators)
+        reward = final_reward(asked, written)
+        deltas = (reward - reward.mean(dim=-1, keepdim=True))[..., None]
+        before, token = tokens(asked, written)
+        log_probs = score(logits.expand(-1, 3, -1, -1), before, token)[..., keep]
+        optimizer.zero_grad()
+        (-deltas * log_probs).mean(dim=(1, 2, 3)).sum().backward()
+        optimizer.step()
+        right.append(success(logits.detach().expand(-1, 2, -1, -1)))
+        logged.append(-log_probs.detach().mean(dim=(1, 2, 3)))
+    return torch.stack(right), torch.stack(logged)
