@@ -33,17 +33,10 @@ def follow_exactly(setting: Setting) -> Tensor:
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
-def updates(
-    model: SortModel,
-    setting: Setting,
-    rate: float,
-    dice: int,
-    logarithm: bool = True,
-) -> Tensor:
+def updates(model: SortModel, setting: Setting, rate: float, dice: int) -> Tensor:
     """Train as notebook 02 does, on plain rewards. -> P(sorted) [seed]
 
-    Without the logarithm the probability of each response is pushed. `dice` is the
-    first random seed of the draws.
+    `dice` is the first random seed of the draws.
     """
     prompts = PROMPT_SETS[setting.prompts]
     optimizer = torch.optim.Adam(model.parameters(), lr=rate * setting.rate)
@@ -52,28 +45,15 @@ def updates(
         responses = generate_responses(prompts, model, 10, draws)
         rewards = compute_reward(prompts, responses, sort_distance_reward)
         log_probs = compute_log_probs(prompts, responses, model)
-        if logarithm:
-            loss = compute_loss(log_probs, rewards, "naive").sum()
-        else:
-            loss = -(rewards * log_probs.sum(dim=-1).exp()).mean(dim=(-2, -1)).sum()
         optimizer.zero_grad()
-        loss.backward()
+        compute_loss(log_probs, rewards, "naive").sum().backward()
         optimizer.step()
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
-def fresh(setting: Setting) -> SortModel:
-    return SortModel(5, 10, 3, 3, init_scale=0.1, seeds=setting.seeds)
-
-
-def pushed(setting: Setting, logarithm: bool) -> Tensor:
-    """-> [seed]"""
-    return updates(fresh(setting), setting, 0.01, 1000, logarithm)
-
-
 def trained_again(setting: Setting, heat: float, rate: float) -> Tensor:
     """Train, divide all logits, and train once more, at another rate. -> [seed]"""
-    model = fresh(setting)
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=setting.seeds)
     updates(model, setting, 0.01, 1000)
     with torch.no_grad():
         model.decode_weights.div_(heat)
@@ -83,13 +63,17 @@ def trained_again(setting: Setting, heat: float, rate: float) -> Tensor:
 # fmt: off
 CLAIMS = (
     Claim("02.noise", "The exact gradient sorts more than sampled ones on raw rewards.",
-        (follow_exactly, RAW)),
-    Claim("02.log",
-        "Pushed with the logarithm, policies learn more than without it.",
-        (partial(pushed, logarithm=True), partial(pushed, logarithm=False))),
+        (follow_exactly, RAW), seeds=range(256)),
+    Claim("02.time",
+        "On raw rewards, three times as many epochs sort no more.",
+        (RAW | {"num_epochs": 300}, RAW), within=0.05, seeds=range(256)),
     Claim("02.responses",
         "On raw rewards, four times as many responses sort more.",
-        (RAW | {"num_responses": 40}, RAW)),
+        (RAW | {"num_responses": 40}, RAW), seeds=range(256)),
+    Claim("02.steps",
+        "On raw rewards, steps a third as long sort more.",
+        (RAW | {"learning_rate": 0.003}, RAW), seeds=range(256),
+        not_tried={BEST: "the rate is what is compared"}),
     Claim("02.start",
         "On raw rewards, a start with smaller weights sorts a little more.",
         (RAW | {"init_scale": 0.03}, RAW), seeds=range(256)),
@@ -101,7 +85,7 @@ CLAIMS = (
         "Heated and trained again, stuck policies learn with smaller steps, and less "
         "with the steps that they had.",
         (partial(trained_again, heat=10.0, rate=0.003),
-         partial(trained_again, heat=10.0, rate=0.01)),
+         partial(trained_again, heat=10.0, rate=0.01)), seeds=range(256),
         not_tried={BEST: "the rate is what is compared"}),
 )
 # fmt: on
