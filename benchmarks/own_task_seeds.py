@@ -15,11 +15,12 @@ from pathlib import Path
 import torch
 
 from grpo_course.files import write_atomically
-from grpo_course.lessons.exercises.nb15 import credit, is_right, of_those_given
+from grpo_course.lessons.exercises.nb15 import credit, letters
 from grpo_course.loop import tied_groups
 from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import sampled_scores, ways_to_answer
 from grpo_course.text.responses import graded
+from grpo_course.text.reverse import is_reversed
 from grpo_course.text.training import (
     load_problems,
     make_environment,
@@ -39,7 +40,7 @@ RUN = replace(
     kl_penalty=0.01,
 )
 STARTS = 100, 200, 350  # the last imitates for as long as start and GRPO together
-RULES = {"letters": of_those_given, "is_right": is_right, "credit": credit}
+RULES = {"letters": letters, "accuracy": is_reversed, "credit": credit}
 
 
 def record(seed: int) -> dict:

@@ -33,12 +33,11 @@ from grpo_course.lessons import preferences
 from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
-from grpo_course.lessons.word_order import WORDS
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
 from grpo_course.text.responses import completion_texts
-from grpo_course.text.reverse import is_reversed
+from grpo_course.text.reverse import LETTERS, Reverse
 from grpo_course.text.smollm2 import stated
 from grpo_course.text.tasks import Problem, TextTask, split_of
 
@@ -255,32 +254,31 @@ def _updated(model, optimizer, prompts, num_responses, generator):
     return loss
 
 
-def _order_from_all():
-    """Every question of a split, in an order that the seed shuffles."""
+def _task_from_all():
+    """Every word of a split, in an order that the seed shuffles."""
 
     def pay(completions, answer, **kwargs):
         texts = completion_texts(completions)
-        return [t.strip().lower() == a for t, a in zip(texts, answer, strict=True)]
+        found = [re.findall("<answer>(.*?)</answer>", text) for text in texts]
+        return [float(f[-1:] == [a]) for f, a in zip(found, answer, strict=True)]
 
-    class Order(TextTask):
+    class Backwards(TextTask):
         rewards: ClassVar = {"accuracy": (pay, 1.0)}
 
         def problems(self, split, count, seed):
-            every = [" ".join(words) for words in itertools.permutations(WORDS, 3)]
-            kept = [words for words in every if split_of(words) == split]
-            random.Random(seed).shuffle(kept)
-            return [
-                Problem(
-                    f"Write in the other order: {words}",
-                    " ".join(reversed(words.split())),
-                )
-                for words in kept[:count]
+            every = [
+                "".join(some) for some in itertools.product(LETTERS[:16], repeat=3)
             ]
+            every += ["".join(s) for s in itertools.product(LETTERS[16:], repeat=4)]
+            kept = [f"Reverse {word}." for word in every if split_of(word) == split]
+            random.Random(seed).shuffle(kept)
+            return [Problem(asked, asked[-2:7:-1]) for asked in kept[:count]]
 
         def gold(self, problem):
-            return f"{problem.answer}"
+            spelt = " ".join(problem.answer)
+            return f"<think>{spelt}</think><answer>{problem.answer}</answer>"
 
-    return Order()
+    return Backwards()
 
 
 def _cap(most):
@@ -515,10 +513,7 @@ RIGHT = pairs(
             [sum(map(str.__lt__, start, end)) / start.count("0") for end in ends],
             start=start.count("0"),
         ),
-        "is_right": lambda text, word: (
-            re.findall("<answer>(.*?)</answer>", text)[-1:] == [word]
-        ),
-        "order_task": _order_from_all,
+        "my_task": _task_from_all,
         "sequence_ratio": lambda new, old, m: (
             ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
         ),
@@ -667,7 +662,7 @@ PACKAGE = {
     "stated": stated,
     "completion_mask": completion_mask,
     "weighted_loss": cispo_loss,
-    "is_right": is_reversed,
+    "my_task": lambda: Reverse(longest=4),
 }
 
 
@@ -683,5 +678,5 @@ EQUIVALENT: dict[str, set[str]] = {
     # Any references on either side and any log-probabilities far enough will do, a beta
     # does no harm at the reference, and a bound may be wide where a neighbour is not.
     "10.4": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum"},
-    "15.2": {"1.0"},  # the weight of a reward that stands alone
+    "15.1": {"1.0"},  # the weight of a reward that stands alone
 }

@@ -11,7 +11,7 @@ silent_runs      07: runs whose loss says nothing
 finale           12, 18: the records of their runs
 solutions        11: word problems and their solutions as tokens, to imitate
 answer_tree      14: a world of text that can be enumerated
-own_task         15: what its task, recorded with five seeds, says of training
+own_task         15: what three recorded seeds of its task say of training
 look_ups         16: a tool's chain of look-ups, so short that all are listed
 word_order       15: a task for a model that others trained
 real_texts       11, 15: what that model wrote, recorded

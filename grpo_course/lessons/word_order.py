@@ -4,7 +4,7 @@ import random
 from typing import ClassVar
 
 from grpo_course.text.responses import graded
-from grpo_course.text.tasks import Problem, TextTask, split_of
+from grpo_course.text.tasks import Problem, TextTask, settings, split_of
 
 EVERY_WORD = (
     "apple bird boat book bread chair cloud door fish flower glass grass hand horse "
@@ -22,6 +22,7 @@ def accuracy(completions, answer, **kwargs):
     return graded(is_turned, completions, answer)
 
 
+@settings()
 class WordOrder(TextTask):
     rewards: ClassVar = {"accuracy": (accuracy, 1.0)}
     examples: ClassVar = (
@@ -35,6 +36,7 @@ class WordOrder(TextTask):
         }
     }
 
+    # Equal arguments give equal problems, and no split has a question of another.
     def problems(self, split, count, seed):
         rng = random.Random(f"{split} {seed}")
         found: dict[str, Problem] = {}
@@ -45,5 +47,6 @@ class WordOrder(TextTask):
                 found[asked] = Problem(asked, " ".join(reversed(words)))
         return list(found.values())
 
+    # A response that earns every reward.
     def gold(self, problem):
         return problem.answer

@@ -1,113 +1,65 @@
 """The exercises of 15_own_task."""
 
 import random
+import re
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+from grpo_course.checks import settings
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.nb12 import yes_or_no
-from grpo_course.lessons.word_order import WORDS
 from grpo_course.text.responses import extract_answer, graded, in_template
+from grpo_course.text.reverse import LETTERS
 from grpo_course.text.task_check import find_fault
 from grpo_course.text.tasks import Problem, TextTask, split_of
 from grpo_course.text.training import GRPOConfig
 
+# 15.1, a whole task
 
-def in_tags(text, word):
-    return f"<answer>{word}</answer>" in text
-
-
-@exercise("15.1", use=yes_or_no, exact=True, draft=in_tags)
-def is_right(text, word):
-    """str, str -> bool"""
-    return extract_answer(text) == word
-
-
-TAGGED = "The word counts between <answer> and </answer>: extract_answer finds it."
-OTHER = "Another word stands between the tags: compare it with the right one."
-LIST = "Many words stand between the tags. Compare the whole answer by `==`."
-PAIRS = (
-    "This text tries many answers, each in tags of its own. One answer counts, the "
-    "last: extract_answer finds it."
-)
-LONGER = "There is more between the tags than the word. Compare by `==`."
-PART = "A part of the word is not the word. Compare by `==`."
-
-
-def text_case(description, text, hint="", word="cba"):
-    return case(description, hint, text=text, word=word)
-
-
-is_right.insight = "It grades one answer, and all of it."
-is_right.cases = (
-    text_case("the right response", in_template("c b a", "cba"), TAGGED),
-    text_case("another answer", in_template("c b a", "abc"), OTHER),
-    text_case("many words in one pair of tags", in_template("?", "abc cba acb"), LIST),
-    text_case(
-        "many pairs of tags",
-        "<answer>cba</answer><answer>abc</answer><answer>acb</answer>",
-        PAIRS,
-    ),
-    text_case(
-        "many pairs of tags, the last right",
-        "<answer>abc</answer><answer>cba</answer>",
-        "The last answer is right. Pairs before it do not count.",
-    ),
-    text_case("a longer word", in_template("c b a", "cbaa"), LONGER),
-    text_case("a longer word that ends so", in_template("c b a", "acba"), LONGER),
-    text_case("a part of the word", in_template("c b a", "cb"), PART),
-    text_case("no tags", "cba", TAGGED),
-    text_case("nothing", ""),
-    text_case("another word", in_template("z d w", "zdw"), TAGGED, word="zdw"),
-)
-is_right.mistakes = f"""
-extract_answer(text) == word => word in (extract_answer(text) or "") | {LIST}
-extract_answer(text) == word => text.find(f"<answer>{{word}}</answer>") >= 0 | {PAIRS}
-extract_answer(text) == word => word in text | {TAGGED}
-extract_answer(text) == word => (extract_answer(text) or "?") in word | {PART}
-extract_answer(text) == word => text == word | {TAGGED}
-extract_answer(text) == word => text.endswith(word) | {TAGGED}
-"""
-
-
-# 15.2, a whole task
-
-ASKED, TURNED = "Write in the other order: ", "fish lamp snow"
-SMALL = GRPOConfig(num_problems=256, eval_problems=64)  # checked in a moment
+RIGHT = in_template("c b a", "cba")
+SMALL = GRPOConfig(num_problems=256, eval_problems=64, vocab_size=290)
 
 
 def questions(task, split="train", count=2048, seed=0):
     return [problem.question for problem in task.problems(split, count, seed)]
 
 
+def unseen_questions(task):
+    return questions(task, "test", 256) + questions(task, "validation", 256)
+
+
 def kinds_of_questions(task):
-    for text in questions(task):
-        words = text.removeprefix(ASKED).split()
-        if not text.startswith(ASKED) or len(words) != 3 or not {*words} <= {*WORDS}:
-            return f"not {ASKED!r} and three of WORDS"
-        if len({*words}) < 3:
-            return "a word twice"
-    return "three different words"
+    found = [re.fullmatch(r"Reverse ([a-z]+)\.", text) for text in questions(task)]
+    if None in found:
+        return "not `Reverse `, a word and a full stop"
+    lengths = {len(each[1]) for each in found if each}
+    return f"words of {' and '.join(map(str, sorted(lengths)))} letters"
 
 
 def kinds_of_answers(task):
     for problem in task.problems("train", 64, 0):
-        asked = problem.question.removeprefix(ASKED)
-        kinds = {asked: "the same order", asked[::-1]: "letters in the other order"}
-        if problem.answer != " ".join(asked.split()[::-1]):
-            return kinds.get(str(problem.answer), "another answer")
-    return "words in the other order"
+        word = problem.question.removeprefix("Reverse ").removesuffix(".")
+        if problem.answer != word[::-1]:
+            return "the word itself" if problem.answer == word else "another answer"
+    return "the letters of the word, the last first"
 
 
-def paid(task, *texts, answer=TURNED):
+def kind_of_gold(task):
+    for problem in task.problems("train", 8, 0):
+        answer = str(problem.answer)
+        if task.gold(problem) != in_template(" ".join(answer), answer):
+            return str(task.gold(problem)).replace(answer, "cba")
+    return "letter by letter, then the answer in tags"
+
+
+def paid(task, *texts, answer="cba"):
     """What the first reward pays responses to a question, a list."""
     accuracy = next(iter(task.rewards.values()))[0]
     return accuracy(completions=[*texts], answer=[answer] * len(texts), prompts=[])
 
 
-def paid_to_gold(task):
-    (problem,) = task.problems("train", 1, 0)
-    return paid(task, task.gold(problem), answer=problem.answer)
+def form_of(earned):
+    is_list = isinstance(earned, list | tuple)
+    return f"a list of {len(earned)}" if is_list else f"a {type(earned).__name__}"
 
 
 LOOKS: dict[str, Callable[[TextTask], Any]] = {
@@ -121,13 +73,13 @@ LOOKS: dict[str, Callable[[TextTask], Any]] = {
     "seeds 0 and 1": lambda task: (
         "equal" if questions(task) == questions(task, seed=1) else "different"
     ),
-    "train and test": lambda task: (
+    "the splits": lambda task: (
         "some are in both"
-        if {*questions(task)} & {*questions(task, "test", 256)}
+        if {*questions(task)} & {*unseen_questions(task)}
         else "none is in both"
     ),
-    "gold": paid_to_gold,
-    "two responses": lambda task: paid(task, "", TURNED),
+    "gold": kind_of_gold,
+    "two responses": lambda task: form_of(paid(task, "", RIGHT)),
     "find_fault": lambda task: find_fault(task, SMALL) or "no mistake",
 }
 
@@ -142,61 +94,64 @@ def seen(function, look):
         return "not written yet"
 
 
-@exercise("15.2", use=seen)
-def order_task():
-    """-> a task: three words are asked for in the other order"""
+@exercise("15.1", use=seen)
+def my_task():
+    """-> a task: a word is asked for letter by letter, the last first"""
 
-    def is_turned(text, right):
-        return text == right
+    def is_right(text, word):
+        return extract_answer(text) == word
 
     def accuracy(completions, answer, **kwargs):
-        return graded(is_turned, completions, answer)
+        return graded(is_right, completions, answer)
 
-    class Order(TextTask):
-        words: ClassVar = WORDS
+    @settings()
+    class Mine(TextTask):
         rewards: ClassVar = {"accuracy": (accuracy, 1.0)}
 
         def problems(self, split, count, seed):
             rng = random.Random(f"{split} {seed}")
             found: dict[str, Problem] = {}
             while len(found) < count:
-                words = rng.sample(self.words, 3)
-                question = f"Write in the other order: {' '.join(words)}"
-                if split_of(question) == split:
-                    found[question] = Problem(question, " ".join(words[::-1]))
+                word = "".join(rng.choices(LETTERS, k=rng.randint(3, 4)))
+                if split_of(word) == split:
+                    found[word] = Problem(f"Reverse {word}.", word[::-1])
             return list(found.values())
 
         def gold(self, problem):
-            return problem.answer
+            return in_template(" ".join(problem.answer), problem.answer)
 
-    return Order()
+    return Mine()
 
 
 COUNT = "`problems` returns `count` problems. Draw anew what another split has."
-TWICE = "A question comes twice: keep it once, as the dictionary in Reverse does."
-THREE = "A word comes twice in a question: rng.sample draws different ones."
-FORM = "The question is `Write in the other order: ` and three words of WORDS."
-TURN = "The answer is the three words, the last first, as one text."
-SPELL = "The letters are in the other order, too: turn the list of words."
+TWICE = "A question comes twice: keep it once, as the dictionary in WordOrder does."
+FORM = (
+    "The question is `Reverse `, a word of three or four of LETTERS, and a full stop."
+)
+TURN = "The answer is the word with its last letter first: word[::-1]."
 AGAIN = (
     "Equal arguments give other problems each time: draw them from "
     'random.Random(f"{split} {seed}").'
 )
 SEED = 'The seed changes nothing: put it into random.Random(f"{split} {seed}").'
-BOTH = "A test question is trained on, as in D. Keep it if split_of(it) == split."
-GOLD = "`gold` is a response that is paid in full: the answer itself."
-SAID = (
-    "The right answer is paid nothing. It stands in no tags, and `answer` is a list, "
-    "with one for each response."
+BOTH = "Two splits share a word, as in B. Keep a word if split_of(word) == split."
+GOLD = "`gold` spells the answer with spaces, then writes it: in_template has the tags."
+LISTS = "A reward gets lists, and returns a list with a number for each response."
+TAGGED = (
+    "What counts stands between <answer> and </answer>, and earns 1 if it is right: "
+    "extract_answer finds it."
 )
-ORDER = "Words in a wrong order are paid: compare the whole text."
-AMONG = "A text with more than the answer is paid: compare the whole text."
-SOME = "A part of the answer is paid: compare the whole text."
-LIST = "A reward gets lists, and returns a list with a number for each response."
+FIRST = "The last answer in tags counts, wherever it stands: extract_answer finds it."
+PAIRS = (
+    "Who writes many words, each in tags, is paid without knowing the right one. The "
+    "last answer counts: extract_answer finds it."
+)
+AMONG = "There is more between the tags than the answer. Compare by `==`."
+PART = "A part of the answer is paid, or nothing at all. Compare by `==`."
 CHECK = "`find_fault` tells you what is wrong."
 
-order_task.insight = "Questions, answers and pay agree: a run may begin."
-order_task.cases = tuple(
+my_task.insight = "Questions, answers and pay agree, and one answer counts."
+my_task.cases = tuple(
     case(description, hint, look=look)
     for description, look, hint in (
         ("how many problems there are", "2048 problems", COUNT),
@@ -205,46 +160,58 @@ order_task.cases = tuple(
         ("what the answers are", "answers", TURN),
         ("equal arguments", "the same arguments twice", AGAIN),
         ("two seeds", "seeds 0 and 1", SEED),
-        ("the splits", "train and test", BOTH),
-        ("the pay of two responses", "two responses", LIST),
-        ("the pay of the answer", TURNED, SAID),
-        ("the pay of the question again", "snow lamp fish", ORDER),
-        ("the pay of a third order", "lamp snow fish", ORDER),
-        ("the pay of the answer among others", "red fish lamp snow sun", AMONG),
-        ("the pay of the answer and more", "fish lamp snow sun", AMONG),
-        ("the pay of more and the answer", "sun fish lamp snow", AMONG),
-        ("the pay of the answer twice", "fish lamp snow fish lamp snow", AMONG),
-        ("the pay of two of the words", "fish lamp", SOME),
-        ("the pay of a word", "snow", SOME),
-        ("the pay of nothing", "", SOME),
-        ("the pay of the gold response", "gold", GOLD),
+        ("the splits", "the splits", BOTH),
+        ("the pay of two responses", "two responses", LISTS),
+        ("the pay of the answer", RIGHT, TAGGED),
+        ("the pay of the word itself", in_template("a b c", "abc"), PART),
+        ("the pay of the answer without tags", "cba", TAGGED),
+        ("the pay of words in one pair of tags", in_template("?", "abc cba"), AMONG),
+        ("the pay of more at its end", in_template("c b a", "cbaa"), AMONG),
+        ("the pay of more before it", in_template("c b a", "acba"), AMONG),
+        ("the pay of a part", in_template("c b", "cb"), PART),
+        ("the pay of no answer in tags", in_template("?", ""), PART),
+        ("the pay of nothing", "", PART),
+        (
+            "the pay of many pairs of tags",
+            "<answer>cba</answer><answer>abc</answer><answer>acb</answer>",
+            PAIRS,
+        ),
+        (
+            "the pay of two pairs, the last right",
+            "<answer>abc</answer><answer>cba</answer>",
+            FIRST,
+        ),
+        ("the pay of more behind the tags", RIGHT + " Done.", FIRST),
+        ("what gold writes", "gold", GOLD),
         ("the whole task", "find_fault", CHECK),
     )
 )
-order_task.mistakes = f"""
-if split_of(question) == split: => if True: | {BOTH}
+my_task.mistakes = f"""
+if split_of(word) == split: => if True: | {BOTH}
 while len(found) < count: => for _ in range(count): | {COUNT}
-rng.sample(self.words, 3) => rng.choices(self.words, k=3) | {THREE}
+rng.randint(3, 4) => 4 | {FORM}
+rng.randint(3, 4) => rng.randint(3, 6) | {FORM}
+f"Reverse {{word}}." => f"Reverse {{word}}" | {FORM}
 random.Random(f"{{split}} {{seed}}") => random.Random() | {AGAIN}
 random.Random(f"{{split}} {{seed}}") => random.Random(split) | {SEED}
-words[::-1] => words | {TURN}
-" ".join(words[::-1]) => " ".join(words)[::-1] | {SPELL}
-found[question] = => found[len(found)] = | {TWICE}
-problem.answer => problem.question | {GOLD}
-problem.answer => in_template("?", problem.answer) | {GOLD}
-text == right => right in text | {AMONG}
-text == right => text in right | {SOME}
-text == right => text.startswith(right) | {AMONG}
-text == right => text.endswith(right) | {AMONG}
-text == right => {{*text.split()}} == {{*right.split()}} | {ORDER}
-text == right => {{*text.split()}} >= {{*right.split()}} | {ORDER}
-text == right => extract_answer(text) == right | {SAID}
-graded(is_turned, completions, answer) => float(completions == answer) | {LIST}
-graded(is_turned, completions, answer) => [x == answer for x in completions] | {SAID}
+word[::-1] => word | {TURN}
+found[word] = => found[len(found)] = | {TWICE}
+in_template(" ".join(problem.answer), problem.answer) => problem.answer | {GOLD}
+" ".join(problem.answer) => problem.answer | {GOLD}
+extract_answer(text) == word => word in text | {AMONG}
+extract_answer(text) == word => text == word | {TAGGED}
+extract_answer(text) == word => word in (extract_answer(text) or "") | {AMONG}
+extract_answer(text) == word => f"<answer>{{word}}</answer>" in text | {PAIRS}
+extract_answer(text) == word => (extract_answer(text) or "?") in word | {PART}
+extract_answer(text) == word => word.startswith(extract_answer(text) or "?") | {PART}
+extract_answer(text) == word => text.endswith(f"<answer>{{word}}</answer>") | {FIRST}
+extract_answer(text) == word => text.endswith(word) | {TAGGED}
+graded(is_right, completions, answer) => float(completions == answer) | {LISTS}
+graded(is_right, completions, answer) => [t == a for t, a in zip(completions, answer)] | {TAGGED}
 """
 
 
-# 15.3, credit for letters
+# 15.2, credit for letters
 
 
 def level(function, text, word):
@@ -257,13 +224,13 @@ def level(function, text, word):
     return "nothing" if earned <= 0 else "a part" if earned < 1 else f"{earned:g}"
 
 
-def of_those_given(text, word):
+def letters(text, word):
     given = extract_answer(text) or ""
     same = sum(a == b for a, b in zip(given, word))
     return same / max(len(given), 1)
 
 
-@exercise("15.3", use=level, exact=True, draft=of_those_given)
+@exercise("15.2", use=level, exact=True, draft=letters)
 def credit(text, word):
     """str, str -> float"""
     given = extract_answer(text) or ""
@@ -277,9 +244,14 @@ NONE = "Letters that are right and in their places still earn a part."
 ALL = "The word itself earns 1."
 NOTHING = "No letter is in its place here: that earns 0."
 
+
+def text_case(description, text, hint, word="cba"):
+    return case(description, hint, text=text, word=word)
+
+
 credit.insight = "A missing letter costs, and so does one too many."
 credit.cases = (
-    text_case("the word", in_template("c b a", "cba"), ALL),
+    text_case("the word", RIGHT, ALL),
     text_case("its first letter alone", in_template("c", "c"), SHORT),
     text_case("its first two letters", in_template("c b", "cb"), SHORT),
     text_case("the word and more", in_template("c b a", "cbaz"), LONG),

@@ -15,6 +15,8 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.lessons.own_task import means_of
 
+RIGHT, PAID = COLOURS[:2]
+
 
 def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
     """Groups as columns of cells, a plot for each start. [group trial]
@@ -40,29 +42,21 @@ def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
     return axes
 
 
-def plot_runs(
-    runs: Mapping[str, DataFrame], ends: Mapping[str, float], before: float
-) -> list[Axes]:
-    """A plot for each run: what was paid and what was right, as means of ten epochs.
-
-    Dots are problems never paid for, before the run and after it (`ends`).
-    """
+def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
+    """A plot for each run: what was paid and what was right, as means of ten epochs."""
     axes = axes_row(len(runs), width=1.5 + 3.3 * len(runs), height=3)
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
         smooth = run.rolling(10).mean()
         for column, colour, style, lw in (
-            ("paid", COLOURS[1], "-", 4),
-            ("right", COLOURS[0], "--", 2),
+            ("paid", PAID, "-", 4),
+            ("right", RIGHT, "--", 2),
         ):
             look: dict[str, Any] = {"color": colour, "ls": style, "lw": lw}
             ax.plot(range(1, len(run) + 1), smooth[column], label=column, **look)
-        looks = [before, ends[name]]
-        label = "right, new words"
-        ax.plot([0, len(run)], looks, "o", color=COLOURS[0], label=label)
         ax.set_ylim(0, 1)
         finish(ax, "epoch", "mean of responses", f"paid for: {name}").label_outer()
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=3, **place)
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, **place)
     return axes
 
 
@@ -76,13 +70,12 @@ def plot_ends(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> list[Ax
     for ax, way in zip(axes, ways, strict=True):
         for x, model in enumerate(map(str, means)):
             shares = [row[model][way] for row in rows]
-            colour = "black" if x == 0 else COLOURS[x - 1]
             places = [x + 0.07 * (n - (len(rows) - 1) / 2) for n in range(len(rows))]
-            ax.plot(places, shares, "o", ms=5, color=colour)
+            ax.plot(places, shares, "o", ms=5, color=RIGHT)
             mean = means[model][way]
-            ax.plot([x - 0.3, x + 0.3], [mean, mean], lw=2.5, color=colour)
+            ax.plot([x - 0.3, x + 0.3], [mean, mean], lw=2.5, color=RIGHT)
             if x == 0:
-                ax.axhline(mean, color=colour, ls=":", lw=1)
+                ax.axhline(mean, color=RIGHT, ls=":", lw=1)
         ax.set_xticks(range(means.shape[1]), [*means])
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "", "share right", way).label_outer()
