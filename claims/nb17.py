@@ -19,15 +19,16 @@ from grpo_course.lessons.preferences import (
     EVERY,
     RewardModel,
     bradley_terry_loss,
-    by_choice,
     climb,
     descend,
     dpo,
     draw_pairs,
     of_pairs,
+    record_of,
     scores_of,
     true_rewards,
     warm_start,
+    what_moved,
 )
 from grpo_course.sort import SORT_PROMPTS, all_log_probs
 
@@ -104,13 +105,29 @@ def by_dpo(
     if not of_right:
         return worth_of(policy, setting)
     change = all_log_probs(policy.model, prompts).detach() - before
-    return by_choice(of_pairs(change, pairs)[0], pairs, prompts)["rightly chosen"]
+    return what_moved(change, pairs, prompts)[0]
 
 
 def on_marks(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
     """What policies are worth that climbed such marks [seed batch all]. -> [seed]"""
     policy = warm_start(setting.seeds, prompts)
     return climb(marks, policy, prompts, **climbing(setting)).final("true")
+
+
+def alone(setting: Setting) -> Tensor:
+    """What policies are worth that climbed what they found likely. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    found = all_log_probs(warm_start(setting.seeds, prompts).model, prompts).detach()
+    return on_marks(found, setting, prompts)
+
+
+def by_record(setting: Setting) -> Tensor:
+    """What policies are worth that climbed wins minus losses in 40 pairs. -> [seed]"""
+    prompts = PROMPT_SETS[setting.prompts]
+    chances = all_log_probs(warm_start(setting.seeds, prompts).model, prompts).exp()
+    pairs = draw_pairs(40, setting.seeds, prompts, chances=chances.detach())
+    won, lost = record_of(pairs)
+    return on_marks((won - lost).float(), setting, prompts)
 
 
 def by_panel(setting: Setting, num_judges: int, correlation: float = 0.0) -> Tensor:
@@ -153,8 +170,12 @@ def taught(setting: Setting, learned: int, climbed: bool = False) -> Tensor:
 FromStart = partial(Claim, not_tried={BEST: "one arm is the start, and has no rate"})
 # fmt: off
 CLAIMS = (
+    FromStart("17.alone", "Policies gain by climbing what they found likely.",
+        (alone, the_start)),
     FromStart("17.judge", "Climbing a reward learned from few pairs costs true reward.",
         (the_start, true_reward)),
+    Claim("17.record", "Who climbs wins minus losses ends as who asks nobody.",
+        (by_record, alone), within=0.1),
     Claim("17.pairs", "A reward learned from more pairs leaves more true reward.",
         (partial(true_reward, num_pairs=160), partial(true_reward, num_pairs=10))),
     FromStart("17.own", "1000 pairs that the start wrote add true reward.",

@@ -7,14 +7,15 @@ from grpo_course.lessons import judges, teachers
 from grpo_course.lessons.judges import checked, draw_judges, of_panel, try_panel
 from grpo_course.lessons.preferences import (
     EVERY,
-    by_choice,
     by_record,
     climb,
     climb_each,
     draw_pairs,
     judged_by,
+    path_of,
     true_rewards,
     warm_start,
+    what_moved,
 )
 from grpo_course.loop import Rollout
 from grpo_course.sort import SORT_PROMPTS, all_log_probs
@@ -53,13 +54,25 @@ def test_pairs_are_drawn_from_those_that_have_a_chance():
     assert (pairs.sort(-1).values == torch.tensor([5, 9])).all()  # never one twice
 
 
-def test_rightly_and_wrongly_chosen_are_averaged_apart():
+def test_what_moved_is_averaged_over_the_right_choices():
     worth = true_rewards()  # [batch all]
     right = torch.stack([worth.argmax(-1), worth.argmin(-1)], dim=-1)  # [batch 2]
-    pairs = torch.stack([right, right.flip(-1), right], dim=1)[None]
-    values = torch.tensor([1.0, 5.0, 3.0]).expand(1, 3, 3)
-    assert by_choice(values, pairs) == {"rightly chosen": 2, "wrongly chosen": 5}
-    assert [*by_choice(values[..., :1], pairs[..., :1, :])] == ["rightly chosen"]
+    tied = right[:, :1].expand_as(right)
+    pairs = torch.stack([right, right.flip(-1), right, tied], dim=1)[None]
+    chosen, rejected = what_moved(worth[None], pairs)
+    torch.testing.assert_close(chosen, worth.amax(-1).mean()[None])
+    torch.testing.assert_close(rejected, worth.amin(-1).mean()[None])
+
+
+def test_a_path_begins_at_its_start_and_ends_where_the_loop_says():
+    start = warm_start(SEEDS)
+    marks = {"a rule": true_rewards().expand(3, 3, 125)}
+    climbed = climb_each(start, marks, num_epochs=3)["a rule"]
+    before = all_log_probs(start.model, SORT_PROMPTS).detach()
+    kl, gain = path_of(torch.stack([before, climbed.chances.log()]))
+    torch.testing.assert_close(kl, climbed.kl[[0, -1]])
+    torch.testing.assert_close(gain[1], climbed.gain)
+    assert (gain[0] == 0).all()
 
 
 def test_who_climbs_side_by_side_climbs_as_alone():

@@ -140,23 +140,6 @@ def of_pairs(scores: Tensor, pairs: Tensor) -> tuple[Tensor, Tensor]:
     return scores.gather(-1, chosen), scores.gather(-1, rejected)
 
 
-def by_choice(
-    values: Tensor, pairs: Tensor, prompts: Tensor = SORT_PROMPTS
-) -> dict[str, Tensor]:
-    """Means over the rightly and over the wrongly chosen, where there are any.
-
-    values [... seed batch pair] are of the chosen responses. -> of each kind [... seed]
-    """
-    worth = true_rewards(prompts).expand(len(pairs), -1, -1)
-    chosen, rejected = of_pairs(worth, pairs)
-    kinds = {"rightly chosen": chosen > rejected, "wrongly chosen": chosen < rejected}
-    return {
-        name: (values * kind).sum((-2, -1)) / kind.sum((-2, -1))
-        for name, kind in kinds.items()
-        if kind.any()
-    }
-
-
 def record_of(pairs: Tensor) -> tuple[Tensor, Tensor]:
     """How often each response won, and how often it lost: int [seed batch all]"""
     none = torch.zeros(*pairs.shape[:2], len(EVERY), dtype=torch.long)
@@ -245,12 +228,18 @@ class Climb:
 
     score: Tensor  # the expected marks, [epoch seed]
     true: Tensor  # the expected true reward, [epoch seed]
+    kl: Tensor  # to the start, in nats, [epoch seed]
     chances: Tensor  # pi of every response at the end, [seed batch all]
 
     @property
     def gain(self) -> Tensor:
         """The change of the true reward, [seed]"""
-        return self.true[-1] - self.true[0]
+        return self.path[1][-1]
+
+    @property
+    def path(self) -> tuple[Tensor, Tensor]:
+        """The KL to the start and the change of the true reward, [epoch seed] each"""
+        return self.kl, self.true - self.true[0]
 
 
 def climb_each(
@@ -264,8 +253,9 @@ def climb_each(
     history = climb(torch.cat([*marks.values()]), policy, **how)
     ends = all_log_probs(policy.model, SORT_PROMPTS).exp().detach()
     count = len(marks)
-    score, true = (history.epochs(of).chunk(count, dim=1) for of in ("model", "true"))
-    parts = zip(marks, score, true, ends.chunk(count), strict=True)
+    names = "model", "true", "exact_kl"
+    noted = [history.epochs(name).chunk(count, dim=1) for name in names]
+    parts = zip(marks, *noted, ends.chunk(count), strict=True)
     return {name: Climb(*seen) for name, *seen in parts}
 
 
@@ -310,17 +300,28 @@ def watch_both(
     return observe
 
 
-def what_moved(before: Tensor, after: Tensor, pairs: Tensor) -> dict[str, Tensor]:
-    """How far log pi [seed batch all] went, where the better response was chosen.
+def what_moved(
+    change: Tensor, pairs: Tensor, prompts: Tensor = SORT_PROMPTS
+) -> list[Tensor]:
+    """Means over the pairs whose better response was chosen. change [seed batch all]
 
-    -> the mean changes of `chosen` and `rejected` responses, [], and the exact `kl` to
-    the start in nats, [].
+    -> of the chosen and of the rejected responses, [seed] each
     """
-    better, worse = of_pairs(true_rewards().expand_as(after), pairs)
+    better, worse = of_pairs(true_rewards(prompts).expand_as(change), pairs)
     right = better > worse
-    chosen, rejected = (side[right].mean() for side in of_pairs(after - before, pairs))
-    kl = (after.exp() * (after - before)).sum(-1).mean()
-    return {"chosen": chosen, "rejected": rejected, "kl": kl}
+    sides = of_pairs(change, pairs)
+    return [(side * right).sum((-2, -1)) / right.sum((-2, -1)) for side in sides]
+
+
+def path_of(log_probs: Tensor) -> tuple[Tensor, Tensor]:
+    """How far policies went, and what they gained: log pi [step seed batch all].
+
+    -> the exact KL to the start in nats, and the change of the true reward, [step seed]
+    """
+    chances = log_probs.exp()
+    kl = (chances * (log_probs - log_probs[0])).sum(-1).mean(-1)
+    true = (chances * true_rewards()).sum(-1).mean(-1)
+    return kl, true - true[0]
 
 
 def dpo(

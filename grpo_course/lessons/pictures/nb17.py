@@ -10,12 +10,15 @@ from torch import Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
+    LEVEL,
+    LINES,
     PARTS,
     axes_row,
     cells,
     finish,
     frame,
     legend_above,
+    legend_below,
 )
 from grpo_course.lessons.judges import FAMILIES, NAMES
 from grpo_course.lessons.pictures.shared import plot_beside
@@ -64,8 +67,10 @@ def plot_together(correlations: Tensor, panel: Sequence[str]) -> Axes:
     return ax
 
 
-def plot_gains(errors: Mapping[str, Tensor], climbs: Mapping[str, Climb]) -> Axes:
-    """What policies gained, by the error of the mark that they climbed."""
+def plot_gains(
+    errors: Mapping[str, Tensor], climbs: Mapping[str, Climb], level: float
+) -> Axes:
+    """What policies gained, by the error of the mark; and a level without marks."""
     ax, told = axes_row(height=3.6)[0], []
     ax.axhline(0, color="grey", lw=1)
     rows = sorted(errors.items(), key=lambda row: row[1].std().item())
@@ -81,20 +86,48 @@ def plot_gains(errors: Mapping[str, Tensor], climbs: Mapping[str, Climb]) -> Axe
         }
         ax.errorbar(size, gain, spread, **look)
         told.append(f"{name}: error {size:.2f}, gain {gain:+.2f}")
+    ax.axhline(level, color=LEVEL, ls="--", lw=1, label="nobody asked")
     describe(ax.figure, f"Gain against error. {'; '.join(told)}.")
     ax.legend(loc="lower left", fontsize=10)
     xlabel = "error of the mean mark, in points, over all responses"
     return finish(ax, xlabel, "change of the true reward")
 
 
-def plot_beside_teacher(ends: Mapping[str, Tensor]) -> Axes:
-    """Where students end, against their teachers: [2 dot] each, the teachers first."""
-    axes = axes_row(len(ends), width=2.6 * len(ends))
-    every = torch.cat([*ends.values()], dim=-1)
+def plot_paths(paths: Mapping[str, Sequence[Tensor]]) -> Axes:
+    """What policies gain on their way: KL and gain [step seed], mean over the seeds."""
+    ax, told = axes_row(height=4.2)[0], []
+    ax.axhline(0, color="grey", lw=1)
+    for (name, path), colour, line in zip(paths.items(), COLOURS, LINES, strict=False):
+        kl, gain = (side.mean(-1) for side in path)
+        ax.plot(kl.sqrt(), gain, color=colour, ls=line, label=name)
+        ax.plot(kl[-1].sqrt(), gain[-1], "o", color=colour)
+        told.append(f"{name}: at most {gain.max():+.2f}, then {gain[-1]:+.2f}")
+    describe(ax.figure, f"Gain against the KL to the start. {'; '.join(told)}.")
+    ticks = 0, 0.1, 0.5, 1, 2, 3, 4, 5
+    ax.set_xticks([tick**0.5 for tick in ticks], [*map(str, ticks)])
+    ax.legend(loc="lower left", fontsize=10)
+    xlabel = "KL to the start, in nats (drawn: its square root)"
+    return finish(ax, xlabel, "change of the true reward")
+
+
+def plot_beside_teacher(
+    teachers: Tensor, starts: Tensor, ends: Mapping[str, Tensor]
+) -> list[Axes]:
+    """Where students go, against the true reward of their teachers: [dot] each.
+
+    The first half have the better teachers.
+    """
+    axes = axes_row(len(ends), width=2.6 * len(ends), height=3.6)
+    every = torch.cat([teachers, starts, *ends.values()])
     low, high = every.min().item() - 0.05, every.max().item() + 0.05
-    for ax, (name, (theirs, own)) in zip(axes, ends.items(), strict=True):
-        ax.plot([low, high], [low, high], color=COLOURS[5], lw=1)
-        ax.plot(theirs, own, "o", ms=4, color=COLOURS[0], alpha=0.7)
-        ylabel = "its student's at the end" if ax is axes[0] else ""
+    for ax, (name, own) in zip(axes, ends.items(), strict=True):
+        ax.plot([low, high], [low, high], color=LEVEL, lw=1)
+        ax.vlines(teachers, starts, own, color=LEVEL, lw=0.7, label="from its start")
+        halves = zip(("better", "worse"), teachers.chunk(2), own.chunk(2), strict=True)
+        for (kind, x, y), colour, mark in zip(halves, COLOURS, "o^", strict=False):
+            look: dict[str, Any] = {"color": colour, "ms": 5, "alpha": 0.8}
+            ax.plot(x, y, mark, label=f"a {kind} teacher", **look)
+        ylabel = "its student's" if ax is axes[0] else ""
         finish(ax, "teacher's true reward", ylabel, name).set_ylim(low, high)
-    return axes[0]
+    legend_below(axes)
+    return axes
