@@ -39,27 +39,36 @@ from grpo_course.text.cli import train
 with suppress(SystemExit):
     train(["--epochs", "3"])
 """
-LIGHT = [  # a program, and what it must not load
+CHECKED = """
+def exact_kl_of(log_probs, ref_log_probs): ...
+check(exact_kl_of)
+"""
+LIGHT = [  # a program, and what is still not loaded after it and those before
     ("import grpo_course", "torch numpy matplotlib transformers datasets IPython"),
     ("from grpo_course import setup, show", "torch matplotlib IPython"),
-    (
-        "from grpo_course import check, predict, show, verdict",
-        "transformers datasets grpo_course.lessons",
-    ),
     (
         "import grpo_course.text.countdown, grpo_course.text.gsm8k",
         "transformers datasets pandas",
     ),
+    (
+        "from grpo_course import check, predict, show, verdict",
+        "transformers datasets grpo_course.lessons",
+    ),
     (TYPO, "transformers pandas"),
+    (CHECKED, "transformers datasets"),
 ]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("program", "heavy"), LIGHT)
-def test_what_is_asked_for_first_loads_nothing_heavy(program, heavy):
-    names = "\nimport sys\nprint(*sys.modules, sep='\\n')"
-    loaded = {*printed_by(sys.executable, "-c", program + names)}
-    assert "grpo_course" in loaded and not {*heavy.split()} & loaded
+def test_what_is_asked_for_first_loads_nothing_heavy():
+    names = "\nimport sys\nprint('modules', *sys.modules)\n"
+    program = names.join([*(each for each, _ in LIGHT), ""])
+    lines = printed_by(sys.executable, "-c", program)
+    after_each = [{*line.split()} for line in lines if line.startswith("modules ")]
+    for (step, heavy), loaded in zip(LIGHT, after_each, strict=True):
+        assert "grpo_course" in loaded and not {*heavy.split()} & loaded, step
+    lessons = [name for name in loaded if ".lessons.exercises.nb" in name]
+    assert lessons == ["grpo_course.lessons.exercises.nb05"], "one notebook's own"
 
 
 def test_the_names_that_are_looked_up_later_are_offered():
