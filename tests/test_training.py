@@ -193,14 +193,14 @@ def test_the_loss_is_that_of_the_library_on_response_tokens(tokenizer, architect
     assert found == pytest.approx(expected, rel=1e-5)
 
 
-# What a policy does after its warm start; each architecture is trained once
+# What a policy does after its warm start
 
 
-@pytest.fixture(scope="module", params=["qwen2", "gpt2"])
-def trained(request, tokenizer, easy_problems):
+@pytest.fixture(scope="module")
+def trained(tokenizer, easy_problems):
     """A policy that writes what the demonstrations showed it, in a few seconds."""
     sampler = Sampler(24, tokenizer.eos_token_id, tokenizer.pad_token_id)
-    made = make_tiny_model(tokenizer, request.param, hidden_size=48, seed=1)
+    made = make_tiny_model(tokenizer, hidden_size=48, seed=1)
     policy = CausalPolicy(made, sampler, torch.Generator().manual_seed(0))
     config = GRPOConfig(warm_start_steps=100, warm_start_learning_rate=5e-3)
     show = GSM8K().demonstration
@@ -249,7 +249,6 @@ IMITATION = GRPOConfig(
     warm_start_batch_size=8,
     warm_start_learning_rate=1e-3,
 )
-of_one_kind = pytest.mark.parametrize("trained", ["qwen2"], indirect=True)
 
 
 @pytest.fixture
@@ -261,7 +260,6 @@ def asked(trained, tokenizer, easy_problems):
 
 
 @pytest.mark.slow
-@of_one_kind
 def test_right_answers_are_kept_and_made_likelier(asked, tokenizer):
     policy, environment = asked
     many = sample_right(policy, environment, 8, seed=5)
