@@ -455,8 +455,9 @@ def test_a_log_is_read_while_the_work_goes_on_in_any_code_page(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="a pipe of Unix")
-@pytest.mark.parametrize("words", [[], ["train", "--settings"]])
-def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words):
+@pytest.mark.parametrize("words", [[], ["new-task", "FILE"]])
+def test_a_reader_that_leaves_ends_no_command_with_a_traceback(words, tmp_path):
+    words = [word.replace("FILE", str(tmp_path / "mine.py")) for word in words]
     reader, writer = os.pipe()
     os.close(reader)
     done = subprocess.run(

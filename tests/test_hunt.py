@@ -371,10 +371,13 @@ def written_like_the_script(make):
     return ours == theirs
 
 
-@pytest.mark.parametrize("probe", [like_its_twin, written_like_the_script])
-def test_who_compares_with_the_script_alarms_for_healthy_trainers(probe):
-    alarms = [name for name in VARIANTS if ask(probe, healthy_trainer(name)) == "fires"]
-    assert alarms == [*VARIANTS][1:]
+@pytest.mark.parametrize(
+    ("probe", "asked"),  # a twin trains, so it is asked for three alone
+    [(like_its_twin, [*VARIANTS][:3]), (written_like_the_script, [*VARIANTS])],
+)
+def test_who_compares_with_the_script_alarms_for_healthy_trainers(probe, asked):
+    alarms = [name for name in asked if ask(probe, healthy_trainer(name)) == "fires"]
+    assert alarms == asked[1:]
     case = case_of(PADDING)
     assert not case.probe(probe) and not case.record.proofs
 
