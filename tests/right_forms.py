@@ -36,7 +36,7 @@ from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.loop import Rollout
 from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
-from grpo_course.text.responses import completion_texts
+from grpo_course.text.responses import completion_texts, extract_answer
 from grpo_course.text.reverse import LETTERS, Reverse
 from grpo_course.text.smollm2 import stated
 from grpo_course.text.tasks import Problem, TextTask, split_of
@@ -514,6 +514,17 @@ RIGHT = pairs(
             start=start.count("0"),
         ),
         "my_task": _task_from_all,
+        "credit": [
+            lambda text, word: (
+                1.0
+                if (given := extract_answer(text)) == word
+                else sum(map(str.__eq__, given or "", word)) / len(word) / 2
+            ),
+            lambda text, word: (
+                sum(map(str.__eq__, given := extract_answer(text) or "", word))
+                * (2 / len(given + word))
+            ),
+        ],
         "sequence_ratio": lambda new, old, m: (
             ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
         ),

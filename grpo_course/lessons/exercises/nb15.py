@@ -224,13 +224,7 @@ def level(function, text, word):
     return "nothing" if earned <= 0 else "a part" if earned < 1 else f"{earned:g}"
 
 
-def letters(text, word):
-    given = extract_answer(text) or ""
-    same = sum(a == b for a, b in zip(given, word))
-    return same / max(len(given), 1)
-
-
-@exercise("15.2", use=level, exact=True, draft=letters)
+@exercise("15.2", use=level, exact=True)
 def credit(text, word):
     """str, str -> float"""
     given = extract_answer(text) or ""
@@ -238,9 +232,9 @@ def credit(text, word):
     return same / max(len(given), len(word))
 
 
-SHORT = "The first letters of the word earn all: a letter that is missing has to cost."
+SHORT = "The first letters of the word earn a part: not all of it, and not nothing."
 LONG = "The word with more behind it earns all: a letter too many has to cost."
-NONE = "Letters that are right and in their places still earn a part."
+NONE = "Letters that are right and in their places earn a part."
 ALL = "The word itself earns 1."
 NOTHING = "No letter is in its place here: that earns 0."
 
@@ -261,6 +255,7 @@ credit.cases = (
     text_case("a longer word", in_template("d c b a", "dcba"), ALL, word="dcba"),
 )
 credit.mistakes = f"""
+max(len(given), len(word)) => max(len(given), 1) | {SHORT}
 max(len(given), len(word)) => len(word) | {LONG}
 max(len(given), len(word)) => max(min(len(given), len(word)), 1) | {SHORT}
 same / max(len(given), len(word)) => float(given == word) | {NONE}
