@@ -2,12 +2,13 @@
 
 from functools import cache, partial
 from typing import Any
+from unittest.mock import patch
 
 import torch
 from torch import Tensor
 
 from claims.runner import Claim, Setting
-from grpo_course.formulas import compute_deltas, compute_loss
+from grpo_course.formulas import LOSS_MODES, compute_deltas, compute_loss
 from grpo_course.off_policy import StaleSampler
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
@@ -29,6 +30,12 @@ def sorting(setting: Setting, lag: int = 0, **change) -> Tensor:
     num_epochs, rate = round(20 * setting.length), 0.01 * setting.rate
     policy, _ = train_sort(place_reward, setting.seeds, num_epochs, rate, **knobs)
     return place_reward(policy.sample(all_sort_prompts(), 4)).mean((-2, -1))
+
+
+@patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)
+def no_minimum(setting: Setting) -> Tensor:
+    """With the clipped product alone, which lets go of all tokens outside. -> [seed]"""
+    return sorting(setting, loss_mode="no_minimum")
 
 
 def per_token(new, old, deltas) -> Tensor:
@@ -91,6 +98,8 @@ CLAIMS = (
         (sorting, partial(sorting, loss_mode="cispo"))),
     Variant("13.no_clip", "On sorting, a run without a clip falls behind GRPO.",
         (sorting, partial(sorting, loss_mode="unclipped"))),
+    Variant("13.both", "On sorting, to let go of all outside falls behind GRPO.",
+        (sorting, no_minimum)),
     Variant("13.stale", "A clip around an old writer slows learning.",
         (partial(sorting, lag=4),
          partial(sorting, lag=4, old_log_probs_from="sampler"))),

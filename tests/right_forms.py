@@ -525,9 +525,11 @@ RIGHT = pairs(
                 * (2 / len(given + word))
             ),
         ],
-        "sequence_ratio": lambda new, old, m: (
-            ((new - old).exp().where(m, 1.0)).prod(-1) ** (1 / m.sum(-1))
-        ),
+        "sequence_loss": lambda new, old, d: torch.where(
+            d > 0,
+            -d * (new - old).mean(-1).exp().clamp(max=1.04),
+            -d * (new - old).mean(-1).exp().clamp(min=0.97),
+        ).mean(),
         "weighted_loss": lambda new, old, d: (
             sum(
                 -min((a - b).exp().item(), 1.2) * each * a

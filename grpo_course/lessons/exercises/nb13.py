@@ -7,61 +7,79 @@ import torch
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.formulas import compute_loss
-from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, mask_of, numbers
+from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, numbers
 
 
 @exercise("13.1", gradient="log_probs")
-def sequence_ratio(log_probs, old_log_probs, mask):
-    """float [batch trial pos] twice, bool [batch trial pos] -> float [batch trial]"""
-    log_ratio = ((log_probs - old_log_probs) * mask).sum(-1)
-    return (log_ratio / mask.sum(-1)).exp()
+def sequence_loss(log_probs, old_log_probs, deltas):
+    """[batch trial pos] twice, [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).mean(-1).exp()
+    held = ratio.clamp(0.97, 1.04)
+    return -torch.minimum(ratio * deltas, held * deltas).mean()
 
 
-def _ratio_case(description, lengths, apart, width=6):
-    mask = mask_of(lengths, width)
-    new = -numbers(*mask.shape).abs() - 0.1
-    shift = torch.linspace(-apart, apart, mask.numel()).reshape(mask.shape) + 0.1
-    return case(description, log_probs=new, old_log_probs=new - shift, mask=mask)
+def _sequence_case(description, means, deltas):
+    """Responses of four tokens whose ratios have these geometric means."""
+    means = torch.tensor(means).log()[..., None]
+    old = -3.0 - numbers(*means.shape[:-1], 4).abs()
+    new = old + means + torch.tensor([-0.9, 0.3, 0.2, 0.4])  # which add up to 0
+    return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
 
 
-sequence_ratio.insight = (
+sequence_loss.insight = (
     "One ratio a response: it is clipped or kept as a whole, and its range is much "
-    "narrower, because a mean of many tokens moves little."
+    "narrower."
 )
-sequence_ratio.cases = (
-    _ratio_case("one response of two tokens", [[2]], 0.3, 3),
-    _ratio_case("responses of 2 and 6 tokens", [[2, 6]], 0.8),
-    _ratio_case("two prompts, three responses", [[2, 6, 3], [1, 4, 5]], 0.5),
-    _ratio_case("one response of one token", [[1]], 0.4),
+sequence_loss.cases = (
+    _sequence_case("one good response above the range", [[1.2]], [[1.0]]),
+    _sequence_case(
+        "two prompts, three responses",
+        [[0.9, 1.01, 1.1], [1.06, 0.95, 0.98]],
+        [[1.0, -2.0, 0.5], [-1.0, -0.3, 2.0]],
+    ),
+    _sequence_case(
+        "four responses of four tokens", [[2, 0.99, 1.03, 0.7]], [[1, 2, -1, -2.0]]
+    ),
+    NEXT_TO_IMPOSSIBLE,
 )
-sequence_ratio.mistakes = """
-(log_ratio / mask.sum(-1)).exp() => log_ratio.exp() | This is the ratio of the whole \
-response, without the length: for a long one it is far from 1 in no time. GSPO takes \
-the mean of the logarithms.
-return ((log_probs - old_log_probs).exp() * mask).sum(-1) / mask.sum(-1) | This is \
-the arithmetic mean of the token ratios. Take the mean of their logarithms, and exp \
-last.
-return (log_probs - old_log_probs).exp() * mask | These are the ratios of single \
-tokens. GSPO has one for each response: the exp of the mean of their logarithms.
-return (log_probs.exp() * mask).sum(-1) / (old_log_probs.exp() * mask).sum(-1) | You \
-add probabilities. A response's probability is the product of its tokens', so add up \
-their logarithms, and exp comes last.
-((log_probs - old_log_probs) * mask) => (log_probs - old_log_probs) | The mask is \
-missing above: the sum takes padding in, and the divisor does not.
-log_ratio / mask.sum(-1) => log_ratio / mask.shape[-1] | You divide by the width of \
-the tensor: .mean(-1) takes padding for tokens. Divide by the response's own length, \
-mask.sum(-1).
-return (log_probs - old_log_probs).mean(-1).exp() | The mask is missing: the mean takes \
-padding in. Add up under the mask, and divide by the response's own length.
-log_probs - old_log_probs => log_probs / old_log_probs | You divide log-probabilities. The \
-logarithm of a ratio is their difference.
-return ((log_probs - old_log_probs).exp() * mask).prod(-1) ** (1 / mask.sum(-1)) | The \
-mask gives padding a ratio of 0, and the product becomes 0. Mask the logarithms: a 0 \
-adds nothing to their sum.
+sequence_loss.mistakes = """
+.mean(-1).exp() => .sum(-1).exp() | This is the ratio of the whole response, without \
+the length: for a long one it is far from 1 in no time. GSPO takes the mean of the \
+logarithms.
+.mean(-1).exp() => .exp().mean(-1) | This is the arithmetic mean of the token ratios. \
+Take the mean of their logarithms, and exp last.
+.mean(-1).exp() => .mean().exp() | You average over the responses, too: each has a \
+ratio of its own. Take the mean over the last axis alone.
+return compute_loss(log_probs, deltas, "clipped", old_log_probs) | These are the \
+ratios of single tokens. GSPO has one for each response: the exp of the mean of their \
+logarithms.
+(log_probs - old_log_probs).mean(-1).exp() => (log_probs.exp().mean(-1) / \
+old_log_probs.exp().mean(-1)) | You add probabilities. A response's probability is \
+the product of its tokens', so take the mean of their logarithms, and exp comes last.
+log_probs - old_log_probs => log_probs / old_log_probs | You divide \
+log-probabilities. The logarithm of a ratio is their difference.
+torch.minimum(ratio * deltas, held * deltas) => (held * deltas) | Only the clipped \
+product is left. The clip of GRPO takes the smaller of the two products, and so does \
+GSPO's.
+torch.minimum(ratio * deltas, held * deltas) => (torch.minimum(ratio, held) * deltas) \
+| You take the minimum before the deltas, which turns it round where a delta is \
+negative. Multiply first.
+minimum => maximum | max for min: the clip takes the smaller product.
+ratio.clamp(0.97, 1.04) => ratio | Nothing is clipped. Hold the ratio between 0.97 \
+and 1.04 in one of the two products.
+.clamp(0.97, 1.04) => .clamp(0.8, 1.2) | This is the range for single tokens. For \
+responses it is 0.97 to 1.04.
+-torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 """
 
 
-@exercise("13.2", gradient="log_probs")
+def ratio_at_most(log_probs, old_log_probs, deltas):
+    """[batch trial pos] twice, [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).exp().clamp(max=1.2)
+    return -(ratio * deltas[..., None]).mean()
+
+
+@exercise("13.2", gradient="log_probs", draft=ratio_at_most)
 def weighted_loss(log_probs, old_log_probs, deltas):
     """[batch trial pos] twice, [batch trial] -> scalar"""
     ratio = (log_probs - old_log_probs).exp()
@@ -112,8 +130,8 @@ log pi: the gradient flows through log_probs itself.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
 deltas[..., None]).detach() | You take the minimum after the deltas, \
 as PPO does, so bad tokens have no bound. Bound the ratio first.
-* log_probs) => ) | log pi is missing: the weight is frozen, so nothing here has a \
-gradient.
+* log_probs) => ) | log pi is missing. A bounded ratio has no gradient above 1.2, and a \
+detached one has none at all: let it flow through log_probs.
 * log_probs) => * (log_probs - old_log_probs)) | You subtract old_log_probs from log \
 pi. It changes no gradient, but the value: the task has log pi alone.
 -(weight * deltas[..., None] * log_probs) => -torch.minimum(ratio * \

@@ -1,42 +1,29 @@
 """What notebook 13 alone draws."""
 
-from typing import Any
-
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import (
-    CLIP,
-    FAINT,
-    PI,
-    axes_row,
-    finish,
-    legend_above,
-)
+from grpo_course.classroom.plots import axes_row, cells, finish
+from grpo_course.loop import mean_and_error
+
+CHOICES = ("let go", "pushed")
 
 
-def plot_ratios(ratio: Tensor, is_one: Tensor) -> Axes:
-    """How far the tokens of good responses have moved, ones and others; log axes.
+def plot_pushes(tasks: dict[str, dict[str, Tensor]]) -> list[Axes]:
+    """A table for each task: four losses, by what they do with tokens out of the range.
 
-    `ratio` and `is_one` are [response pos]; the clip range is a grey band, and no bar
-    reaches across its edges.
+    The upper two let go of those ahead, the left two push those behind. A result
+    [seed] is shown as a mean and its standard error.
     """
-    ax = axes_row(height=2.9)[0]
-    edges = (0.8 * 1.5 ** (torch.arange(-23, 33) / 8)).tolist()  # about 1/4 to 4
-    others, ones = (ratio[kind].clamp(0.26, 3.9) for kind in (~is_one, is_one))
-    ax.hist(others.numpy(), bins=edges, color=FAINT, alpha=0.75, label="other tokens")
-    outline: dict[str, Any] = {"histtype": "step", "color": PI, "lw": 2}
-    ax.hist(ones.numpy(), bins=edges, label="ones", **outline)
-    ax.axvspan(0.8, 1.2, **CLIP, label="the clip's range")
-    ax.set_xscale("log", base=2)
-    ax.set_xticks([0.25, 0.5, 0.8, 1.2, 2, 4], ["0.25", "0.5", "0.8", "1.2", "2", "4"])
-    top: dict[str, Any] = {
-        "ha": "center",
-        "va": "top",
-        "transform": ax.get_xaxis_transform(),
-    }
-    ax.text(0.45, 0.97, "kept: the clip\nstill pushes these up", **top)
-    ax.text(2.3, 0.97, "dropped by\nthe clip", **top)
-    finish(ax, "ratio after three steps", "tokens of good responses")
-    return legend_above(ax)
+    row = axes_row(len(tasks), width=1.2 + 3 * len(tasks), height=2.6)
+    for ax, (task, arms) in zip(row, tasks.items(), strict=True):
+        mean, error = mean_and_error(torch.stack([*arms.values()]))
+        told = zip(arms, mean.tolist(), error.tolist(), strict=True)
+        texts = [f"{name}\n{value:.2f} ± {about:.2f}" for name, value, about in told]
+        cells(finish(ax, "", "", task), mean.reshape(2, 2), [texts[:2], texts[2:]])
+        ax.set_xticks((0, 1), [f"behind:\n{choice}" for choice in reversed(CHOICES)])
+        ax.set_yticks((0, 1), [f"ahead:\n{choice}" for choice in CHOICES])
+    for ax in row[1:]:
+        ax.set_yticklabels(())
+    return row
