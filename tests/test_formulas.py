@@ -503,18 +503,6 @@ def test_no_token_at_all_is_zero(mode):
 # Losses: at the old policy, far from it, and what the report says of them
 
 
-@pytest.mark.parametrize("aggregation", AGGREGATIONS)
-def test_one_gradient_for_all_modes_at_the_old_policy(aggregation):
-    world = drawn(2, 3, 2, 4)
-    world = replace(world, new=world.old)
-    naive, *others = [
-        with_gradient(partial(loss_of, mode, aggregation=aggregation), world)[1]
-        for mode in LOSS_MODES
-    ]
-    for gradient in others:
-        torch.testing.assert_close(gradient, naive, rtol=0, atol=1e-12)
-
-
 def one_token(ratio, delta):
     """One prompt, one response, one token with that ratio."""
     old = torch.full((1, 1, 1), -3.0, dtype=torch.float64)

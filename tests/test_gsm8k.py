@@ -566,14 +566,6 @@ def test_bad_calls(call, says):
 PROBLEMS = make_problems("train", 300, seed=3)
 
 
-def test_gold_earns_every_reward_that_pays():
-    golds = [GSM8K().gold(problem) for problem in PROBLEMS]
-    answers = [problem.answer for problem in PROBLEMS]
-    for name, (reward, _) in GSM8K.rewards.items():
-        best = 0.0 if name == "length_reward" else 1.0
-        assert reward(golds, answer=answers) == [best] * len(golds)
-
-
 def test_slips_and_forms_come_as_often_as_they_are_asked_for():
     rng, number = random.Random(0), len(PROBLEMS)
     for share in (0.0, 0.3, 1.0):
