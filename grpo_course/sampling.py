@@ -152,20 +152,23 @@ def draw(
     probs = log_probs.exp()
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
     if probs.ndim == 2:
-        return draw_rows(probs, one_generator(generator))
-    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
-    return torch.stack([draw_rows(p, g) for p, g in pairs])
+        return draw_rows(probs[None], [one_generator(generator)])[0]
+    return draw_rows(probs, one_generator_each(probs, generator))
 
 
-def draw_rows(probs: Tensor, generator: Generator | None) -> Tensor:
-    """One token for each row: `torch.multinomial`. [rows vocab] -> int [rows]
+def draw_rows(probs: Tensor, generators: Sequence[Generator | None]) -> Tensor:
+    """One token for each row: `torch.multinomial`. [seed rows vocab] -> int [seed rows]
 
     On a CPU the same tokens from the same random numbers, three times as fast. The
     tokens race: each takes an exponential time, the likelier ones are the faster.
     """
     if probs.device.type != "cpu":
-        return torch.multinomial(probs, 1, generator=generator).squeeze(-1)
-    uniform = torch.empty(probs.shape, dtype=torch.double).uniform_(generator=generator)
+        pairs = zip(probs, generators, strict=True)
+        drawn = [torch.multinomial(p, 1, generator=g) for p, g in pairs]
+        return torch.stack(drawn).squeeze(-1)
+    uniform = torch.empty(probs.shape, dtype=torch.double)
+    for of_seed, generator in zip(uniform, generators, strict=True):
+        of_seed.uniform_(generator=generator)
     times = uniform.neg_().log1p_().neg_()  # in place: twice as large as the logits
     return (probs / times.to(probs.dtype)).argmax(dim=-1)
 

@@ -11,6 +11,7 @@ How a response's reward becomes a step of the weights is not told here: that is
 import math
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import pairwise
 from numbers import Real
 
@@ -254,22 +255,15 @@ def generate_responses(
     with torch.no_grad():
         probs = model(prompts).softmax(dim=-1)  # [... batch pos vocab]
     require_finite("the policy's probabilities", probs, "try a smaller learning rate")
+    rows = rearrange(probs, "... batch pos vocab -> ... (batch pos) vocab")
+    sample = partial(torch.multinomial, num_samples=num_responses, replacement=True)
     if probs.ndim == 3:
-        return sample_group(probs, num_responses, one_generator(generator))
-    pairs = zip(probs, one_generator_each(probs, generator), strict=True)
-    return torch.stack([sample_group(p, num_responses, g) for p, g in pairs])
-
-
-def sample_group(
-    probs: Tensor, num_responses: int, generator: Generator | None
-) -> Tensor:
-    """Every position of every response is drawn on its own. -> [batch trial pos]"""
-    flat = rearrange(probs, "batch pos vocab -> (batch pos) vocab")
-    drawn = torch.multinomial(
-        flat, num_responses, replacement=True, generator=generator
-    )
+        drawn = sample(rows, generator=one_generator(generator))
+    else:
+        pairs = zip(rows, one_generator_each(probs, generator), strict=True)
+        drawn = torch.stack([sample(r, generator=g) for r, g in pairs])
     return rearrange(
-        drawn, "(batch pos) trial -> batch trial pos", batch=probs.shape[0]
+        drawn, "... (batch pos) trial -> ... batch trial pos", batch=len(prompts)
     )
 
 
