@@ -509,15 +509,6 @@ def test_runs_are_seeds_of_one_where_nothing_else_differs(small_run, tmp_path):
     assert find_runs([str(tmp_path)]) == sorted(runs)
 
 
-def test_nothing_but_the_kl_needs_a_reference(start, alone, tmp_path):
-    run = start(tmp_path / "run", kl_penalty=0.0, num_epochs=2)
-    assert "kl" not in run.go().records[-1] and run.trainer.ref_policy is None
-    reference = Run(alone, show=False).trainer.ref_policy.model
-    first = start(tmp_path / "other").policy.model.state_dict()
-    for name, weight in reference.state_dict().items():
-        assert torch.equal(weight, first[name])
-
-
 def test_a_loss_that_is_no_number_stops_with_its_step(start, tmp_path):
     """The last good checkpoint stays, and no line is written for the bad epoch."""
     run = start(tmp_path, save_every=1)
