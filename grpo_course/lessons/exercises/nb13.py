@@ -27,8 +27,7 @@ def _sequence_case(description, means, deltas):
 
 
 sequence_loss.insight = (
-    "One ratio a response: it is clipped or kept as a whole, and its range is much "
-    "narrower."
+    "One ratio a response: it is clipped or kept as a whole, and its range is narrower."
 )
 sequence_loss.cases = (
     _sequence_case("one good response above the range", [[1.2]], [[1.0]]),
@@ -59,17 +58,13 @@ the product of its tokens', so take the mean of their logarithms, and exp comes 
 log_probs - old_log_probs => log_probs / old_log_probs | You divide \
 log-probabilities. The logarithm of a ratio is their difference.
 torch.minimum(ratio * deltas, held * deltas) => (held * deltas) | Only the clipped \
-product is left. The clip of GRPO takes the smaller of the two products, and so does \
-GSPO's.
+product is left. The smaller of the two products counts.
 torch.minimum(ratio * deltas, held * deltas) => (torch.minimum(ratio, held) * deltas) \
 | You take the minimum before the deltas, which turns it round where a delta is \
 negative. Multiply first.
 minimum => maximum | max for min: the clip takes the smaller product.
-ratio.clamp(0.97, 1.04) => ratio | Nothing is clipped. Hold the ratio between 0.97 \
-and 1.04 in one of the two products.
 .clamp(0.97, 1.04) => .clamp(0.8, 1.2) | This is the range for single tokens. For \
 responses it is 0.97 to 1.04.
--torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 """
 
 
