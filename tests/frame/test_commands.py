@@ -230,8 +230,8 @@ runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
 """
 # Flags of pip and of launchers of TRL; of `test`; of a benchmark; of Chromium; of CSS.
 OTHERS = """
-    clear config_file extra-index-url force-reinstall hash help no-deps nproc_per_node
-    num_processes require-hashes upgrade version checks runs
+    clear config_file extra-index-url force-reinstall hash help no-compile no-deps
+    nproc_per_node num_processes require-hashes upgrade version checks runs
     headless no-pdf-header-footer print-to-pdf
     jp-error-color1 jp-success-color0 picture
 """
