@@ -1,6 +1,7 @@
 """What 05_kl claims."""
 
 import copy
+from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -17,6 +18,7 @@ from grpo_course.sort import (
     exact_sorted_probability,
     generate_responses,
     sort_distance_reward,
+    sort_exact_reward,
 )
 
 FREQUENT = 12  # responses to a prompt that the start says most often
@@ -42,8 +44,9 @@ def graded(
     estimator: str = "",
     shown: int = 18,
     turned: bool = False,
+    reward_fn: Callable = sort_distance_reward,
 ) -> Tensor:
-    """P(sorted) after 300 steps against a grader that errs. -> [seed]
+    """P(sorted) after 200 steps against a grader that errs. -> [seed]
 
     The KL is exact and in the loss, or an estimate of the sampled tokens. `errors_on`
     is all responses, or those that the start says "often" or "seldom"; with an empty
@@ -62,10 +65,10 @@ def graded(
     where = {"all": ~nowhere, "often": often, "seldom": ~often, "": nowhere}
     errors = errors * where[errors_on]
     every = all_responses(5, 3).expand(*shape, 3)
-    points = compute_reward(prompts, every, sort_distance_reward) + errors
+    points = compute_reward(prompts, every, reward_fn) + errors
     adam = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
     dice = [Generator().manual_seed(seed) for seed in seeds]
-    for _ in range(round(300 * setting.length)):
+    for _ in range(round(200 * setting.length)):
         responses = generate_responses(prompts, model, 10, dice)
         rewards = points.gather(-1, (responses * torch.tensor([25, 5, 1])).sum(dim=-1))
         deltas = rewards - rewards.mean(dim=-1, keepdim=True)
@@ -96,15 +99,18 @@ CLAIMS = (
     Claim("05.seldom", "Where errors fall on what the start says seldom, it costs.",
         (partial(graded, beta=0.0, errors_on="seldom"),
          partial(graded, beta=1.0, errors_on="seldom"))),
+    Claim("05.level", "So it is where all wrong responses are worth the same.",
+        (partial(graded, beta=0.0, errors_on="seldom", reward_fn=sort_exact_reward),
+         partial(graded, beta=0.0, errors_on="often", reward_fn=sort_exact_reward))),
     Claim("05.beginner", "From a start that seldom sorts, a KL with β = 1 costs.",
         (partial(graded, beta=0.0, shown=3), partial(graded, beta=1.0, shown=3))),
     Claim("05.reversed", "KL(ref||π), priced exactly, protects less than KL(π||ref).",
-        (partial(graded, beta=1.0), partial(graded, beta=2.0, turned=True))),
+        (partial(graded, beta=1.0), partial(graded, beta=1.0, turned=True))),
     Claim("05.right", "Where the grader is right, a KL to the start holds back.",
         (partial(graded, beta=0.0, errors_on=""),
          partial(graded, beta=1.0, errors_on=""))),
-    Claim("05.k3", "As a loss against a grader that errs, k2 protects more than k3.",
-        (partial(graded, beta=1.0, estimator="k2"),
-         partial(graded, beta=2.0, estimator="k3"))),
+    Claim("05.k3", "As a loss against a grader that errs, corrected k3 saves more.",
+        (partial(graded, beta=1.0, estimator="corrected_k3"),
+         partial(graded, beta=3.0, estimator="k3"))),
 )
 # fmt: on

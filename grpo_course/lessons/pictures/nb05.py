@@ -1,6 +1,7 @@
-"""What notebook 05 alone draws: the KL as an area, and k3 as a gap."""
+"""What notebook 05 alone draws: the KL as an area, k3 as a gap, ends of training."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -12,23 +13,11 @@ from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
     PI,
-    PI_REF,
     axes_row,
     finish,
     legend_above,
     write,
 )
-
-
-def draw_two(ax: Axes, log_probs: Tensor, ref_log_probs: Tensor) -> None:
-    """A policy as filled bars, its reference as their green outline. [vocab]"""
-    places = range(len(log_probs))
-    ax.bar(places, log_probs.detach().exp(), 0.7, color=PI, alpha=0.75, label=r"$\pi$")
-    outline: Any = {"facecolor": "none", "edgecolor": PI_REF, "lw": 2.5}
-    ax.bar(places, ref_log_probs.exp(), 0.84, label=r"$\pi_{ref}$", **outline)
-    ax.set(ylim=(0, 1), xticks=places)
-    ax.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncols=2, frameon=False)
-    finish(ax, "token", "probability")
 
 
 def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
@@ -81,3 +70,16 @@ def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
     ax.plot([], [], label="the gap: $k_3$", **bar)
     ax.axhline(0, color="grey", lw=1)
     return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", r"$x - 1$ and $\log x$"))
+
+
+def plot_ends(ended: dict[str, Tensor], betas: Sequence[float], start: float) -> Axes:
+    """P(sorted) after training at each beta, with its standard error. [beta seed]"""
+    (ax,) = axes_row()
+    for (name, p), colour, mark in zip(ended.items(), COLOURS, "os^", strict=False):
+        mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
+        ax.plot(betas, mean, mark, color=colour, label=name)
+        ax.vlines(betas, mean - error, mean + error, color=colour)
+    ax.axhline(start, color="black", ls="--")
+    ax.set(xscale="log", xticks=betas, xticklabels=betas)
+    ax.minorticks_off()
+    return legend_above(finish(ax, "\u03b2", "P(sorted)"))
