@@ -62,6 +62,9 @@ def test_threads_are_a_line_for_each_seed_and_their_median():
     ax = plot_threads(curve, "P(sorted)")
     ends = [line.get_ydata()[-1] for line in ax.lines]
     assert [round(float(end), 3) for end in ends] == [0.2, 0.4, 0.9, 0.4]
+    ax = plot_threads(curve, "P(sorted)", named=[1])
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert names == ["run 1", "median of the seeds"]
     ax = plot_means({"a": torch.tensor([[0.0, 0.2], [0.4, 0.8]])})
     assert ax.lines[0].get_ydata().tolist() == pytest.approx([0.1, 0.6])
     plt.close("all")

@@ -124,13 +124,24 @@ def plot_bands(
 
 
 def plot_threads(
-    curve: Tensor, ylabel: str, xlabel: str = "epoch", ax: Axes | None = None
+    curve: Tensor,
+    ylabel: str,
+    xlabel: str = "epoch",
+    named: Sequence[int] = (),
+    ax: Axes | None = None,
 ) -> Axes:
-    """A thin line for each seed, and a thick one for their median. [step seed]"""
+    """A thin line for each seed, and a thick one for their median. [step seed]
+
+    The seeds in `named` have a colour and a name each.
+    """
     ax = ax or axes_row(height=2.8)[0]
-    ax.plot(curve, color=COLOURS[5], lw=1)
+    threads = ax.plot(curve, color=COLOURS[5], lw=1)
     middle = curve.float().quantile(0.5, dim=-1)
     ax.plot(middle, color=COLOURS[0], lw=3, label="median of the seeds")
+    for k, seed in enumerate(named, start=1):
+        threads[seed].set(color=COLOURS[k], ls=LINES[k], lw=2, label=f"run {seed}")
+    if named:
+        ax.legend(loc="lower right", ncols=2)
     return finish(ax, xlabel, ylabel)
 
 
@@ -263,10 +274,12 @@ def plot_push(
     pushes: dict[str, Tensor],
     answer: Sequence[int],
     most: float | None = None,
+    least: float = 0.03,
 ) -> list[Axes]:
     """What an update does to each logit, as arrows on the policy; [pos vocab] each.
 
-    `most` is the push whose arrow fills a cell.
+    `most` is the push whose arrow fills a cell; arrows below `least` of a row's height
+    are left out.
     """
     axes = plot_policies(dict.fromkeys(pushes, probs), answer)
     most = most or max(push.abs().max().item() for push in pushes.values()) or 1.0
@@ -274,7 +287,7 @@ def plot_push(
         for number in list(ax.texts):
             number.remove()  # the arrows stand in their place
         reach = 0.42 * (push / most).clamp(-1, 1)
-        for row, column in (reach.abs() > 0.03).nonzero().tolist():
+        for row, column in (reach.abs() > least).nonzero().tolist():
             up = reach[row, column].item()  # the rows of a table are counted downwards
             draw_arrow(ax, (column, row + up), (column, row - up), up)
     names = "; ".join(pushes)
