@@ -115,8 +115,8 @@ may hold are the last axis: Categorical does it there, or log_softmax(-1).
 group_deltas(rewards) => rewards - rewards.mean(dim=-1, keepdim=True) | Your deltas \
 are not divided by the spread of their group. Use group_deltas, as you wrote it.
 -(deltas[..., None] * log_probs).mean() => -(deltas.mean() * log_probs.mean()) | You \
-take both means before you multiply. The deltas of a group add up to zero, so nothing is \
-left. Multiply first, each response by its own delta.
+take both means before you multiply. The deltas of a group add up to zero, so nothing \
+is left. Multiply first, each response by its own delta.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after \
 batch. As it is, the dice of one prompt meet the responses of another.
 group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You \

@@ -117,7 +117,8 @@ UPHILL = (
     "goes up: 1 minus its probability. A minus belongs to a loss."
 )
 reinforce.mistakes = f"""
-rewards[:, None, None] * => | The rewards are missing: what earns nothing pushes nothing.
+rewards[:, None, None] * => | The rewards are missing: what earns nothing pushes \
+nothing.
 drawn - probs => probs - drawn | {UPHILL}
 (drawn - probs) => drawn | The second term is missing. Every logit of the row stands \
 in the sum of exponentials, so each of them has a derivative, and it is -p(v).

@@ -157,7 +157,8 @@ OVERLOOKED = {
         "Alone in its batch a tied group gets zero here. Put another group beside it."
     ),
     none_below_zero: (
-        "Beside other ties a tied group gets zero here, and beside a group whose rewards"
+        "Beside other ties a tied group gets zero here, and beside a group whose \
+rewards"
         " differ it is pushed up. Put such a group beside it."
     ),
     a_little_for_all: (

@@ -215,8 +215,8 @@ train_by_hand.mistakes = """
 log_probs = compute => responses = generate_responses(prompts, model, 4, generator); \
 log_probs = compute | You sample in every step. All steps of an epoch use the same \
 responses: that is what the ratio and the clip are for.
-responses = generate => responses = responses if epoch else generate | You sample once. \
-Each epoch begins with new responses of the policy as it is then.
+responses = generate => responses = responses if epoch else generate | You sample \
+once. Each epoch begins with new responses of the policy as it is then.
 responses = generate => model, generator, optimizer = start(); responses = generate | \
 You begin anew in each epoch. start() is called once, before the loops.
 epoch % period == 0 => epoch == 0 | Your reference is copied once. Copy it anew every \
@@ -230,7 +230,8 @@ any step is freed. Append loss.detach(), which keeps the number and lets go of t
 graph.
 torch.stack(losses) => torch.stack(losses).tolist() | You return a list. One tensor of \
 all losses is asked for: torch.tensor makes it from numbers, torch.stack from tensors.
-losses.append(loss.detach()) => losses.append(loss.detach()); return torch.stack(losses) \
+losses.append(loss.detach()) => losses.append(loss.detach()); return \
+torch.stack(losses) \
 | Your function returns after the first step. Does `return` stand in the loop?
 log_probs, old, ref, => log_probs, log_probs.detach(), ref, | You note pi_old anew in \
 every step, so the ratio is always 1. Note it once, when the responses are new.
@@ -242,8 +243,8 @@ your loss that of exercise 6.1?
 model, 4, generator => model, 8, generator | Four responses are asked for to each \
 prompt, and yours are more or fewer.
 deltas, beta) => deltas, 1.0) | Your KL is not multiplied by beta.
-deltas, beta) => deltas, 0.0) | The KL is 0 in all steps: it is missing, or it compares \
-the model with itself as it is now.
+deltas, beta) => deltas, 0.0) | The KL is 0 in all steps: it is missing, or it \
+compares the model with itself as it is now.
 deltas, beta) => deltas, -beta) | You subtract the KL. The loss is minimized, so a \
 penalty is added.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
@@ -333,7 +334,8 @@ is_faulty.insight = (
 is_faulty.cases = (
     case(
         "your own loop",
-        "This loop is right. Let each of the two runs begin afresh, with `fresh_start`, "
+        "This loop is right. Let each of the two runs begin afresh, with \
+`fresh_start`, "
         "and allow for rounding.",
         loop=train_by_hand.solution,
     ),

@@ -79,7 +79,8 @@ tensor, padding included. The length of a response is what its mask sums to.
 
 LONG_IS_GOOD = case(
     "longer is better",
-    "By hand: six tokens have a loss of -1 each, and two a loss of +1. What is the mean "
+    "By hand: six tokens have a loss of -1 each, and two a loss of +1. What is the \
+mean "
     "of the eight?",
     deltas=[[1.0, -1.0]],
     lengths=[[6, 2]],

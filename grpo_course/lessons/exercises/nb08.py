@@ -124,7 +124,8 @@ MEANING = {
 
 
 def stepped(function, samples, num_steps):
-    """The loss of each of a few steps on the same samples: what an answer is good for."""
+    """The loss of each of a few steps on the same samples: what an answer is good \
+for."""
     given, losses = samples(), []
     for _ in range(num_steps):
         try:

@@ -171,7 +171,8 @@ groups_stand_alone.mistakes = f"""
 one prompt get it, each as much?
 torch.rand(2, => torch.zeros(2, | All responses to a prompt earn the same in your \
 probe, so their deltas are 0 in whatever unit. Let them earn different rewards.
-[[0.0], [1.0]] => [[1.0], [1.0]] | A mean over the batch, too, takes off what everybody \
+[[0.0], [1.0]] => [[1.0], [1.0]] | A mean over the batch, too, takes off what \
+everybody \
 earns more, and makes the deltas sum to zero. Give the bonus to the responses to one \
 prompt alone, and compare delta with delta.
 rewards + bonus => rewards * (1 + bonus) | You multiply the rewards of one prompt. Who \
@@ -275,7 +276,8 @@ stats[3].
 (stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
 (stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
 alone. Take the absolute deviation.
-1e-3 => 0.05 | The tolerance is too wide, or you take a spread, which does not see what \
+1e-3 => 0.05 | The tolerance is too wide, or you take a spread, which does not see \
+what \
 moves all ratios alike. Some bugs move a ratio by a few hundredths only. Nothing was \
 learned yet, so next to no deviation from 1 is allowed: a thousandth.
 (stats[3] - 1).abs().max() => (stats[3].mean() - 1).abs() && 1e-3 => 1e-2 | \

@@ -80,8 +80,8 @@ white space.
 if "\\n" in said => if "\\n" in text.strip() | You refuse a text that has new lines \
 before its `Answer:`. Look at what stands behind it.
 None if "\\n" in said else read_number(said) => \
-read_number(said.partition("\\n")[0]) | You leave out what stands in the next line, and \
-a text that goes on behind its answer states none.
+read_number(said.partition("\\n")[0]) | You leave out what stands in the next line, \
+and a text that goes on behind its answer states none.
 read_number(said) => read_number(said.split(" ")[0]) | You read the first word \
 behind the mark. Give `read_number` the whole line, and it says whether there is one \
 number in it.
@@ -152,17 +152,17 @@ response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-
 == 0 | You drop the EOS of a turn. Stopping is a choice of the policy: without it in \
 the mask, it never learns to stop.
 return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS of a turn and keep \
-what stands behind it. Stopping is a choice of the policy, so its first EOS counts, and \
-nothing after it until the next turn.
+what stands behind it. Stopping is a choice of the policy, so its first EOS counts, \
+and nothing after it until the next turn.
 return (tokens != 0) & (begins.cumsum(-1) > 0) | You ask what a token is, not where it \
-stands. Padding may be any token, and the policy may write 0: only the first EOS behind \
-a beginning decides.
+stands. Padding may be any token, and the policy may write 0: only the first EOS \
+behind a beginning decides.
 response_mask(tokens[row, start:], eos) => True | You score what stands behind a turn. \
 The policy did not choose it: stop after the first EOS.
 begins.nonzero() => enumerate(begins.int().argmax(-1)) | You mark the first turn of a \
 row alone. Each True in `begins` is a turn.
-begins.nonzero() => dict(begins.nonzero().tolist()).items() | You mark the last turn of \
-a row alone. Each True in `begins` is a turn.
+begins.nonzero() => dict(begins.nonzero().tolist()).items() | You mark the last turn \
+of a row alone. Each True in `begins` is a turn.
 mask[row, start:] => mask[row, start - 1:] && tokens[row, start:] => \
 tokens[row, start - 1:] | You begin one place too early, with the last token before \
 the turn. Its first token stands where `begins` is True.

@@ -130,11 +130,12 @@ len(deltas) => deltas.any(-1).sum() | You divide by the number of groups that ar
 tied. The mean is over all groups: a tied one adds zero to it and still counts.
 len(deltas) => deltas.numel() | You divide by the number of responses. Each loss is \
 already the mean over the responses of its group: divide by the number of groups.
-, mask=mask => | The mask is missing, so tokens behind the end of a response count. Hand \
-over mask[None].
-len(deltas) => 8 | You divide by 8. A rollout of other groups than eight must work, too: \
-how many are there in deltas?
-rollout.mask, deltas) => rollout.mask, deltas[: [*deltas.any(-1), False].index(False)]) \
+, mask=mask => | The mask is missing, so tokens behind the end of a response count. \
+Hand over mask[None].
+len(deltas) => 8 | You divide by 8. A rollout of other groups than eight must work, \
+too: how many are there in deltas?
+rollout.mask, deltas) => rollout.mask, deltas[: [*deltas.any(-1), \
+False].index(False)]) \
 | Your loop ends at the first tied group. Others may follow: pass over it.
 if delta.any(): => if True: | A group whose deltas are all zero is computed as well. \
 It costs as much as the others and adds zero: pass over it.

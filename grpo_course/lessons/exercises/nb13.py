@@ -114,7 +114,8 @@ clipped loss: it takes the gradient of the tokens that it clips. CISPO weighs de
 log pi, so every token pulls.
 ratio.clamp(max=1.2).detach() => (ratio * (ratio <= 1.2)).detach() | Tokens above the \
 bound are dropped. CISPO keeps them, with weight 1.2.
-.clamp(max=1.2) => .clamp(0.8, 1.2) | You bound the weight from below, too, as the clip \
+.clamp(max=1.2) => .clamp(0.8, 1.2) | You bound the weight from below, too, as the \
+clip \
 does. A token that has become rare then weighs 0.8 and not its ratio. Only the upper \
 bound is asked for.
 .clamp(max=1.2) => .clamp(min=1.2) | Your bound is a floor: all ratios below 1.2 are \
@@ -125,13 +126,14 @@ log pi: the gradient flows through log_probs itself.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
 deltas[..., None]).detach() | You take the minimum after the deltas, \
 as PPO does, so bad tokens have no bound. Bound the ratio first.
-* log_probs) => ) | log pi is missing. A bounded ratio has no gradient above 1.2, and a \
-detached one has none at all: let it flow through log_probs.
+* log_probs) => ) | log pi is missing. A bounded ratio has no gradient above 1.2, and \
+a detached one has none at all: let it flow through log_probs.
 * log_probs) => * (log_probs - old_log_probs)) | You subtract old_log_probs from log \
 pi. It changes no gradient, but the value: the task has log pi alone.
 -(weight * deltas[..., None] * log_probs) => -torch.minimum(ratio * \
 deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) | This is PPO's \
-minimum, where the gradient flows through the ratio. CISPO weighs delta log pi, with the bounded ratio as the weight.
+minimum, where the gradient flows through the ratio. CISPO weighs delta log pi, with \
+the bounded ratio as the weight.
 return -(deltas[..., None] * log_probs).mean() | The weight is missing: this is the \
 naive loss. Multiply by the bounded ratio, detached.
 """

@@ -207,7 +207,8 @@ extract_answer(text) == word => word.startswith(extract_answer(text) or "?") | {
 extract_answer(text) == word => text.endswith(f"<answer>{{word}}</answer>") | {FIRST}
 extract_answer(text) == word => text.endswith(word) | {TAGGED}
 graded(is_right, completions, answer) => float(completions == answer) | {LISTS}
-graded(is_right, completions, answer) => [t == a for t, a in zip(completions, answer)] | {TAGGED}
+graded(is_right, completions, answer) => \
+[t == a for t, a in zip(completions, answer)] | {TAGGED}
 """
 
 

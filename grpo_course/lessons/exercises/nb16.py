@@ -98,18 +98,18 @@ for_honesty.cases = (
 for_honesty.mistakes = """
 .all( => .any( | One right turn is enough here, and the others may be made up.
 right.all(dim=-1, keepdim=True).float().expand(written.shape) => right.float() | Each \
-turn is paid for itself. The reward is one for the whole conversation: 1 for all of its \
-turns, or 0 for all.
+turn is paid for itself. The reward is one for the whole conversation: 1 for all of \
+its turns, or 0 for all.
 right.all(dim=-1, keepdim=True).float() => right.float().mean(dim=-1, keepdim=True) | \
 A chain that is right in part is paid in part. Honest is one of which every turn was \
 right.
 right.all(dim=-1, keepdim=True).float().expand(written.shape) => \
-right.float().cumprod(dim=-1) | You pay the turns before the first wrong one. The reward \
-is one for the whole conversation.
+right.float().cumprod(dim=-1) | You pay the turns before the first wrong one. The \
+reward is one for the whole conversation.
 right.all(dim=-1, keepdim=True) => right[..., -1:] | You look at the last turn alone. \
 The calls before it are turns, too.
-right.all( => right[..., :-1].all( | You look at the calls alone. The answer is a turn, \
-too.
+right.all( => right[..., :-1].all( | You look at the calls alone. The answer is a \
+turn, too.
 return final_reward(asked, written)[..., None].expand(written.shape) | Every right \
 answer is paid, and so is luck. What did each turn read, and what did it write?
 right.all(dim=-1, keepdim=True).float() => (right[..., -1:] * final_reward(asked, \

@@ -55,7 +55,8 @@ bradley_terry_loss.mistakes = f"""
 nn.functional.logsigmoid => sigmoid | {NO_LOG}
 return (1 - (chosen - rejected).sigmoid()).mean() | {NO_LOG}
 return -(chosen.sigmoid().log() - rejected.sigmoid().log()).mean() | {SEPARATE}
-return -(torch.nn.functional.logsigmoid(chosen) + torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
+return -(torch.nn.functional.logsigmoid(chosen) + \
+torch.nn.functional.logsigmoid(-rejected)).mean() | {SEPARATE}
 return -(chosen - rejected).mean() | This is the mean difference, which can grow for \
 ever. The probability of the choice is its sigmoid; the loss is minus the logarithm of \
 that.
@@ -137,8 +138,8 @@ reward_chosen, reward_rejected => reward_chosen, 0 * reward_rejected | The rejec
 response is missing. The person said which of two is better: the loss needs both \
 rewards.
 reward_chosen, reward_rejected => reward_rejected, reward_chosen | This teaches that \
-the rejected response is better: the two rewards are exchanged, or the reference stands \
-where the policy belongs.
+the rejected response is better: the two rewards are exchanged, or the reference \
+stands where the policy belongs.
 (rejected - ref_rejected) => (rejected + ref_rejected) | A bracket is missing: of the \
 rejected response, too, the reference is taken away, so its log-probability comes back \
 with a plus.

@@ -67,9 +67,15 @@ BY_STAGE = {
     # What is written, masked and scored.
     2: Defect(
         cause="temperature missing from the scores",
-        symptom="At a temperature of 0.4 my run ends with about twice the entropy of a colleague's in the log, and the rewards are alike.",
+        symptom=(
+            "At a temperature of 0.4 my run ends with about twice the entropy of a "
+            "colleague's in the log, and the rewards are alike."
+        ),
         first_look="entropy of the log beside a few samples, at two temperatures",
-        why="Sampled at temperature T, scored at 1: the scores are those of another policy than the one that wrote.",
+        why=(
+            "Sampled at temperature T, scored at 1: the scores are those of another "
+            "policy than the one that wrote."
+        ),
         thread="huggingface/trl #3029",
         probes=("own_words_look_likely",),
         diff="""
@@ -83,9 +89,15 @@ BY_STAGE = {
     ),
     10: Defect(
         cause="attention mask left out of the scores",
-        symptom="The entropy in my log is one and a half to three times a colleague's in the first rollout, and stays above it.",
+        symptom=(
+            "The entropy in my log is one and a half to three times a colleague's in "
+            "the first rollout, and stays above it."
+        ),
         first_look="old scores of short and of long prompts in one batch",
-        why="Padding is read like a token, so a short prompt is scored as the continuation of a row of padding.",
+        why=(
+            "Padding is read like a token, so a short prompt is scored as the "
+            "continuation of a row of padding."
+        ),
         thread="huggingface/trl #2708",
         probes=("padding_leaves_no_trace",),
         diff="""
@@ -97,9 +109,15 @@ BY_STAGE = {
     ),
     1: Defect(
         cause="responses encoded anew from their text",
-        symptom="Before any training my log says nearly twice the entropy that a colleague's says for the same weights. At the end the two agree.",
+        symptom=(
+            "Before any training my log says nearly twice the entropy that a "
+            "colleague's says for the same weights. At the end the two agree."
+        ),
         first_look="tokens of a response beside its text",
-        why="Decoding and encoding is no way back: the model wrote 1 and 2, the tokenizer makes it 12, and the loss trains a token that nobody chose.",
+        why=(
+            "Decoding and encoding is no way back: the model wrote 1 and 2, the "
+            "tokenizer makes it 12, and the loss trains a token that nobody chose."
+        ),
         thread="huggingface/trl #5224",
         probes=("trained_on_what_was_sampled",),
         diff="""
@@ -112,9 +130,15 @@ BY_STAGE = {
     ),
     9: Defect(
         cause="end token masked as if it were padding",
-        symptom="The mean length in my log is eight tenths of a token below a colleague's, for the same samples.",
+        symptom=(
+            "The mean length in my log is eight tenths of a token below a colleague's,"
+            " for the same samples."
+        ),
         first_look="last token that the mask keeps",
-        why="Padding is the end token, and the mask drops whatever equals padding: the one token that stops is never trained.",
+        why=(
+            "Padding is the end token, and the mask drops whatever equals padding: the"
+            " one token that stops is never trained."
+        ),
         thread="huggingface/trl #6357",
         probes=("mask_keeps_the_response",),
         diff="""
@@ -129,9 +153,15 @@ BY_STAGE = {
     ),
     15: Defect(
         cause="padding counted as response",
-        symptom="My mean length is exactly max_new_tokens in every step, although the samples are short; the KL climbs and climbs.",
+        symptom=(
+            "My mean length is exactly max_new_tokens in every step, although the "
+            "samples are short; the KL climbs and climbs."
+        ),
         first_look="mean length in the log beside the samples",
-        why="The mask reaches to a second end token, which never comes, so the padding behind the first is trained and counted.",
+        why=(
+            "The mask reaches to a second end token, which never comes, so the padding"
+            " behind the first is trained and counted."
+        ),
         thread="bingreeky/MemGen #33",
         probes=("mask_keeps_the_response",),
         diff="""
@@ -142,9 +172,15 @@ BY_STAGE = {
     ),
     30: Defect(
         cause="scores of the next token",
-        symptom="The reward falls, and my log says about 15 nats a token of entropy from the first rollout on.",
+        symptom=(
+            "The reward falls, and my log says about 15 nats a token of entropy from "
+            "the first rollout on."
+        ),
         first_look="entropy in the first row of the log: is it below log(vocabulary)?",
-        why="The logits at a token forecast the one after it; read at the token itself, they score a neighbour.",
+        why=(
+            "The logits at a token forecast the one after it; read at the token "
+            "itself, they score a neighbour."
+        ),
         thread="AI-Hypercomputer/maxtext #2103",
         probes=("own_words_look_likely", "surprise_equals_entropy"),
         diff="""
@@ -155,9 +191,15 @@ BY_STAGE = {
     ),
     26: Defect(
         cause="mask shifted by one token",
-        symptom="It learns, but the entropy in my log is over three times a colleague's, and does not come down.",
+        symptom=(
+            "It learns, but the entropy in my log is over three times a colleague's, "
+            "and does not come down."
+        ),
         first_look="first and last token that the mask keeps",
-        why="Scores belong to the second token onwards, so their mask starts there too; cut at the other end, it is one off.",
+        why=(
+            "Scores belong to the second token onwards, so their mask starts there "
+            "too; cut at the other end, it is one off."
+        ),
         thread="Goekdeniz-Guelmez/mlx-lm-lora #80",
         probes=("mask_keeps_the_response",),
         diff="""
@@ -168,9 +210,15 @@ BY_STAGE = {
     ),
     20: Defect(
         cause="prompt trained along with the response",
-        symptom="My log says a mean length of 16 tokens in the first rollouts, where I allow 14, and an entropy of 3 nats a token.",
+        symptom=(
+            "My log says a mean length of 16 tokens in the first rollouts, where I "
+            "allow 14, and an entropy of 3 nats a token."
+        ),
         first_look="mean length in the log beside the samples",
-        why="The mask keeps whatever is no padding, the user's words too: they are pushed up and down by the reward of an answer.",
+        why=(
+            "The mask keeps whatever is no padding, the user's words too: they are "
+            "pushed up and down by the reward of an answer."
+        ),
         thread="NVIDIA-NeMo/RL #2176",
         probes=("mask_keeps_the_response",),
         diff="""
@@ -181,9 +229,18 @@ BY_STAGE = {
     ),
     33: Defect(
         cause="tool's answer trained as the model's own",
-        symptom="In the first rollout the entropy in my log is about five times a colleague's, and in the last about ten times. She has the same tool, and our rewards are alike.",
+        symptom=(
+            "In the first rollout the entropy in my log is about five times a "
+            "colleague's, and in the last about ten times. She has the same tool, and "
+            "our rewards are alike."
+        ),
         first_look="entropy and mean length of the log beside a few samples",
-        why="The model reads a tool's tokens, but never chose them. They are trained and logged all the same, though they surprise it. All responses of a group get the same answer, so the deltas on it nearly cancel, and the reward hardly suffers.",
+        why=(
+            "The model reads a tool's tokens, but never chose them. They are trained "
+            "and logged all the same, though they surprise it. All responses of a "
+            "group get the same answer, so the deltas on it nearly cancel, and the "
+            "reward hardly suffers."
+        ),
         thread="huggingface/trl #4975",
         probes=("mask_keeps_the_response",),
         diff="""
@@ -196,9 +253,15 @@ BY_STAGE = {
     ),
     22: Defect(
         cause="rare tokens never sampled, yet scored",
-        symptom="At a temperature of 1.5 my entropy is below a colleague's from the first rollout on, and my reward soon above hers.",
+        symptom=(
+            "At a temperature of 1.5 my entropy is below a colleague's from the first "
+            "rollout on, and my reward soon above hers."
+        ),
         first_look="the rarest token among many samples of one prompt",
-        why="Sampled from the three best tokens, scored over the whole vocabulary: two different policies.",
+        why=(
+            "Sampled from the three best tokens, scored over the whole vocabulary: two"
+            " different policies."
+        ),
         thread="huggingface/trl #6789",
         probes=("surprise_equals_entropy",),
         diff="""
@@ -215,9 +278,15 @@ BY_STAGE = {
     ),
     27: Defect(
         cause="old scores in low precision",
-        symptom="As a test I ran one rollout with a learning rate of 0. The ratios in the log still reach from 0.9 to 1.08.",
+        symptom=(
+            "As a test I ran one rollout with a learning rate of 0. The ratios in the "
+            "log still reach from 0.9 to 1.08."
+        ),
         first_look="ratio range of the first inner step",
-        why="The sampler computes in bfloat16, the trainer in float32; its scores, taken as old, make a ratio out of rounding.",
+        why=(
+            "The sampler computes in bfloat16, the trainer in float32; its scores, "
+            "taken as old, make a ratio out of rounding."
+        ),
         thread="huggingface/trl #6789 (a comment with figures)",
         probes=("ratios_start_at_one",),
         diff="""
@@ -230,10 +299,20 @@ BY_STAGE = {
     ),
     32: Defect(
         cause="old scores shifted by the prompt's length",
-        symptom="In the very first optimizer step half of all tokens are clipped already, and the largest ratio goes into the thousands. The reward falls.",
+        symptom=(
+            "In the very first optimizer step half of all tokens are clipped already, "
+            "and the largest ratio goes into the thousands. The reward falls."
+        ),
         first_look="clipped share of the first inner step",
-        why="The scores of the responses alone stand at the front of the row, where those of prompt and response are read: each token is compared with another one, a prompt's length further on.",
-        thread='github.com/stanleyngugi/reasoning, "05 - GRPO Implementation", whose test run prints 16.1 % clipped in step 0',
+        why=(
+            "The scores of the responses alone stand at the front of the row, where "
+            "those of prompt and response are read: each token is compared with "
+            "another one, a prompt's length further on."
+        ),
+        thread=(
+            'github.com/stanleyngugi/reasoning, "05 - GRPO Implementation", whose test '
+            "run prints 16.1 % clipped in step 0"
+        ),
         probes=("ratios_start_at_one",),
         diff="""
         - batch.old_log_probs = self.score(batch)
@@ -246,9 +325,15 @@ BY_STAGE = {
     # What is paid, and what becomes of the pay.
     3: Defect(
         cause="groups that mix prompts",
-        symptom="The reward rises as it should, but late in the run most of the perfect answers to short lists have a negative delta.",
+        symptom=(
+            "The reward rises as it should, but late in the run most of the perfect "
+            "answers to short lists have a negative delta."
+        ),
         first_look="prompts of one group, printed",
-        why="The rows stand as ABCABC and are cut into groups as if they stood as AABBCC, so a response is compared with answers to other prompts.",
+        why=(
+            "The rows stand as ABCABC and are cut into groups as if they stood as "
+            "AABBCC, so a response is compared with answers to other prompts."
+        ),
         thread="StarsfieldAI/R1-V #67",
         probes=("groups_share_a_prompt",),
         diff="""
@@ -259,9 +344,14 @@ BY_STAGE = {
     ),
     18: Defect(
         cause="reward looks at another prompt's answer",
-        symptom="The samples look right to me, and most of them are paid next to nothing.",
+        symptom=(
+            "The samples look right to me, and most of them are paid next to nothing."
+        ),
         first_look="three samples with prompt, text and reward side by side",
-        why="Responses stand as AABBCC, the answers to compare them with as ABCABC: most are graded against another problem.",
+        why=(
+            "Responses stand as AABBCC, the answers to compare them with as ABCABC: "
+            "most are graded against another problem."
+        ),
         thread="om-ai-lab/VLM-R1 #129",
         probes=("rewards_fit_their_prompts",),
         diff="""
@@ -273,9 +363,15 @@ BY_STAGE = {
     ),
     7: Defect(
         cause="cut-off responses paid",
-        symptom="From the same seed, my first rollout earns more than a colleague's in four runs of five, with the same limit of eight tokens.",
+        symptom=(
+            "From the same seed, my first rollout earns more than a colleague's in "
+            "four runs of five, with the same limit of eight tokens."
+        ),
         first_look="share of responses without an end token, and their rewards",
-        why="Text without its end is graded as if it were finished: to run into the limit costs nothing, so the model need not learn to stop.",
+        why=(
+            "Text without its end is graded as if it were finished: to run into the "
+            "limit costs nothing, so the model need not learn to stop."
+        ),
         thread="huggingface/open-r1 #271",
         probes=("cut_off_pays_nothing",),
         diff="""
@@ -291,9 +387,15 @@ BY_STAGE = {
     ),
     24: Defect(
         cause="best of several answers paid",
-        symptom="From the same seed, my first rollout earns an eighth to a third more than a colleague's, with the very same samples.",
+        symptom=(
+            "From the same seed, my first rollout earns an eighth to a third more than"
+            " a colleague's, with the very same samples."
+        ),
         first_look="samples with more than one answer in them",
-        why="The regular expression finds every list in the text, and the best one is paid: to guess several times beats to know.",
+        why=(
+            "The regular expression finds every list in the text, and the best one is "
+            "paid: to guess several times beats to know."
+        ),
         thread="Liuziyu77/Visual-RFT #79",
         probes=("one_answer_is_paid",),
         diff=r"""
@@ -316,9 +418,14 @@ BY_STAGE = {
     ),
     4: Defect(
         cause="end token left in the graded text",
-        symptom="The reward is 0.0 in every step, though half of the samples look perfect.",
+        symptom=(
+            "The reward is 0.0 in every step, though half of the samples look perfect."
+        ),
         first_look="repr of a text that the reward function gets",
-        why="The text still holds its special tokens, and the pattern must match to the very end: it never does.",
+        why=(
+            "The text still holds its special tokens, and the pattern must match to "
+            "the very end: it never does."
+        ),
         thread="verl-project/verl #715",
         probes=("right_answer_is_paid",),
         diff="""
@@ -330,9 +437,15 @@ responses]
     ),
     31: Defect(
         cause="mean and spread of the whole batch",
-        symptom="In the second half of the run the loss is mostly below zero, and perfect answers to short lists have negative deltas by then.",
+        symptom=(
+            "In the second half of the run the loss is mostly below zero, and perfect "
+            "answers to short lists have negative deltas by then."
+        ),
         first_look="sum of the deltas of each group",
-        why="Compared with the batch, every answer to a well-paid prompt is good; what no response can change drowns what it can.",
+        why=(
+            "Compared with the batch, every answer to a well-paid prompt is good; what"
+            " no response can change drowns what it can."
+        ),
         thread="XU-YIJIE/grpo-flat #2",
         probes=("groups_stand_alone",),
         diff="""
@@ -346,9 +459,15 @@ responses]
     ),
     11: Defect(
         cause="tied groups normalized by rounding error",
-        symptom="In every run the loss leaps to below -1 at some point, where a colleague's lies between -0.05 and 0.15. The rewards are alike.",
+        symptom=(
+            "In every run the loss leaps to below -1 at some point, where a "
+            "colleague's lies between -0.05 and 0.15. The rewards are alike."
+        ),
         first_look="deltas of a group in which all rewards are equal",
-        why="The spread of equal floats is a rounding error, and 1e-8 is no larger than that: an error is divided by an error.",
+        why=(
+            "The spread of equal floats is a rounding error, and 1e-8 is no larger "
+            "than that: an error is divided by an error."
+        ),
         thread="NousResearch/atropos #465",
         probes=("tied_groups_are_silent",),
         diff="""
@@ -361,9 +480,15 @@ responses]
     # The loss of a token, and its reference.
     21: Defect(
         cause="ratio of log-probabilities",
-        symptom="The reward falls from the first step on, in every seed, and ends next to zero.",
+        symptom=(
+            "The reward falls from the first step on, in every seed, and ends next to "
+            "zero."
+        ),
         first_look="reward of the first steps, over seeds",
-        why="Log-probabilities are negative: their quotient shrinks where the probability grows, so good tokens are pushed down.",
+        why=(
+            "Log-probabilities are negative: their quotient shrinks where the "
+            "probability grows, so good tokens are pushed down."
+        ),
         thread="stanford-cs336/spring2025-lectures, lecture_17.py",
         probes=("better_responses_gain", "bad_tokens_are_pulled_back"),
         diff="""
@@ -374,9 +499,15 @@ responses]
     ),
     28: Defect(
         cause="clip blind to the sign of delta",
-        symptom="A quarter as many tokens are clipped as in a colleague's run, and my gradient norm is half as large again.",
+        symptom=(
+            "A quarter as many tokens are clipped as in a colleague's run, and my "
+            "gradient norm is half as large again."
+        ),
         first_look="clip fraction beside the ratio range",
-        why="The smaller of two ratios is taken before it is multiplied by delta; for a negative delta that is the wrong one.",
+        why=(
+            "The smaller of two ratios is taken before it is multiplied by delta; for "
+            "a negative delta that is the wrong one."
+        ),
         thread="takuseno/ppo #3",
         probes=("bad_tokens_are_pulled_back",),
         diff="""
@@ -388,9 +519,15 @@ responses]
     ),
     8: Defect(
         cause="old scores taken from the current policy",
-        symptom="In the first rollouts my KL is several times a colleague's; at the end the two are alike.",
+        symptom=(
+            "In the first rollouts my KL is several times a colleague's; at the end "
+            "the two are alike."
+        ),
         first_look="ratio range of the last inner step",
-        why="The policy is compared with itself, so nothing is ever clipped and every inner step pulls with full force.",
+        why=(
+            "The policy is compared with itself, so nothing is ever clipped and every "
+            "inner step pulls with full force."
+        ),
         thread="meta-pytorch/torchforge #571",
         probes=("ratios_leave_one", "bad_tokens_are_pulled_back"),
         diff="""
@@ -402,9 +539,15 @@ responses]
     ),
     13: Defect(
         cause="old scores that carry a gradient",
-        symptom="Rewards differ within each group, and the gradient norm is 0.0 in every step.",
+        symptom=(
+            "Rewards differ within each group, and the gradient norm is 0.0 in every "
+            "step."
+        ),
         first_look="gradient norm",
-        why="With one inner step the script saves itself the old scores and takes the new ones, gradient included: the two cancel.",
+        why=(
+            "With one inner step the script saves itself the old scores and takes the "
+            "new ones, gradient included: the two cancel."
+        ),
         thread="ml-explore/mlx-examples #1233",
         probes=("better_responses_gain",),
         diff="""
@@ -419,9 +562,15 @@ responses]
     ),
     14: Defect(
         cause="k3 upside down",
-        symptom="Over many batches, the KL in my log and the one that I compute from the whole distributions differ by up to a half; they ought to agree.",
+        symptom=(
+            "Over many batches, the KL in my log and the one that I compute from the "
+            "whole distributions differ by up to a half; they ought to agree."
+        ),
         first_look="logged KL beside an exact one on a few states",
-        why="Policy over reference in place of reference over policy: another quantity, which explodes where the policy has grown.",
+        why=(
+            "Policy over reference in place of reference over policy: another "
+            "quantity, which explodes where the policy has grown."
+        ),
         thread="walkinglabs/hands-on-modern-rl #27",
         probes=("kl_is_right_on_average",),
         diff="""
@@ -435,9 +584,15 @@ responses]
     ),
     23: Defect(
         cause="k1 as a loss",
-        symptom="The KL in my log begins below zero in every run, and later climbs to several times a colleague's.",
+        symptom=(
+            "The KL in my log begins below zero in every run, and later climbs to "
+            "several times a colleague's."
+        ),
         first_look="sign of the logged KL; a run with a much larger beta",
-        why="The gradient of log(policy/reference) is the same wherever the policy stands; on average it is zero.",
+        why=(
+            "The gradient of log(policy/reference) is the same wherever the policy "
+            "stands; on average it is zero."
+        ),
         thread="allenai/open-instruct #534",
         probes=("kl_pulls_back",),
         diff="""
@@ -451,9 +606,14 @@ responses]
     ),
     29: Defect(
         cause="KL with the wrong sign",
-        symptom="Within ten rollouts the reward is down at 0.2, and the KL has been at 15 and more.",
+        symptom=(
+            "Within ten rollouts the reward is down at 0.2, and the KL has been at 15 "
+            "and more."
+        ),
         first_look="KL of two runs, beta 0.04 and 0.5",
-        why="The penalty stands on the side of the gain, so leaving the reference pays.",
+        why=(
+            "The penalty stands on the side of the gain, so leaving the reference pays."
+        ),
         thread="qiancheng0/ToolRL #52",
         probes=("kl_pulls_back",),
         diff="""
@@ -467,7 +627,10 @@ responses]
     ),
     17: Defect(
         cause="KL computed and not used",
-        symptom="I raised beta to 0.5, and still the KL climbs to several times that of a colleague with this beta.",
+        symptom=(
+            "I raised beta to 0.5, and still the KL climbs to several times that of a "
+            "colleague with this beta."
+        ),
         first_look="two runs that differ in beta alone: are they equal?",
         why="The penalty is logged and never added to the loss.",
         thread="THUDM/slime #399",
@@ -483,9 +646,15 @@ responses]
     ),
     16: Defect(
         cause="reference is the policy itself",
-        symptom="The KL in the log stays near zero whatever I train, however far the samples have moved.",
+        symptom=(
+            "The KL in the log stays near zero whatever I train, however far the "
+            "samples have moved."
+        ),
         first_look="KL before the first inner step of a late rollout",
-        why="The reference scores come from the model in training: it is held near where it was a moment ago, not near where it began.",
+        why=(
+            "The reference scores come from the model in training: it is held near "
+            "where it was a moment ago, not near where it began."
+        ),
         thread="huggingface/trl #2046",
         probes=("reference_stays_behind",),
         diff="""
@@ -501,9 +670,15 @@ responses]
     # What becomes of the losses: sums, gradients, steps.
     5: Defect(
         cause="dropout on in the update",
-        symptom="My ratios go from under 0.01 to over 10, and the KL is far above a colleague's from the first step on.",
+        symptom=(
+            "My ratios go from under 0.01 to over 10, and the KL is far above a "
+            "colleague's from the first step on."
+        ),
         first_look="ratio range of the first inner step, twice",
-        why="Old scores without dropout, new ones with it: the ratio compares two networks, not two moments of one.",
+        why=(
+            "Old scores without dropout, new ones with it: the ratio compares two "
+            "networks, not two moments of one."
+        ),
         thread="huggingface/trl #3234",
         probes=("ratios_start_at_one",),
         diff="""
@@ -517,9 +692,16 @@ responses]
     ),
     6: Defect(
         cause="each part divided by its own tokens",
-        symptom="I moved to a machine with less memory, with micro-batches of 16 rows. From the same seed, the gradient norm of the first rollout is a few per cent off.",
+        symptom=(
+            "I moved to a machine with less memory, with micro-batches of 16 rows. "
+            "From the same seed, the gradient norm of the first rollout is a few per "
+            "cent off."
+        ),
         first_look="gradient norm of one batch, in one part and in many",
-        why="A mean of means: a token in a part with few tokens weighs more than one in a part with many.",
+        why=(
+            "A mean of means: a token in a part with few tokens weighs more than one "
+            "in a part with many."
+        ),
         thread="huggingface/transformers #24725",
         probes=("parts_make_no_difference",),
         diff="""
@@ -533,9 +715,14 @@ responses]
     ),
     25: Defect(
         cause="schedule too short for the inner steps",
-        symptom="Learning stops dead long before the run ends; the ratio is 1 from then on.",
+        symptom=(
+            "Learning stops dead long before the run ends; the ratio is 1 from then on."
+        ),
         first_look="learning rate in the log",
-        why="The schedule counts rollouts and is advanced by every optimizer step, so it arrives at zero too early by a factor of the inner steps.",
+        why=(
+            "The schedule counts rollouts and is advanced by every optimizer step, so "
+            "it arrives at zero too early by a factor of the inner steps."
+        ),
         thread="NovaSky-AI/SkyRL #873",
         probes=("rate_lasts_to_the_end",),
         diff="""
@@ -547,9 +734,15 @@ responses]
     ),
     12: Defect(
         cause="gradient cleared for each part",
-        symptom="I moved to a machine with less memory, with micro-batches of 16 rows. The gradient norm is a third of what it was, and the reward lags behind.",
+        symptom=(
+            "I moved to a machine with less memory, with micro-batches of 16 rows. The"
+            " gradient norm is a third of what it was, and the reward lags behind."
+        ),
         first_look="gradient norm of one batch, in one part and in many",
-        why="The gradient is cleared before each part, so only the last one reaches the optimizer.",
+        why=(
+            "The gradient is cleared before each part, so only the last one reaches "
+            "the optimizer."
+        ),
         thread="pytorch/torchtitan #3575",
         probes=("parts_make_no_difference",),
         diff="""
@@ -566,9 +759,15 @@ responses]
     ),
     19: Defect(
         cause="loss negated twice",
-        symptom="The reward drops to zero within a few steps, in every seed, and the responses run into the length limit.",
+        symptom=(
+            "The reward drops to zero within a few steps, in every seed, and the "
+            "responses run into the length limit."
+        ),
         first_look="reward of the first five steps, over seeds",
-        why="The token loss is negative gain already; negated once more, the optimizer climbs where it should descend.",
+        why=(
+            "The token loss is negative gain already; negated once more, the optimizer"
+            " climbs where it should descend."
+        ),
         thread="fla-org/flash-linear-attention #1073",
         probes=("better_responses_gain",),
         diff="""
@@ -601,17 +800,26 @@ COMPLAINTS = {
         "The longer I train, the worse it gets.", (19, 21, 30, 32), may_be_wrong=False
     ),
     "short": Complaint(
-        "All was fine on the old data. The new lists are shorter, two or three numbers, and I do not trust it any more.",
+        (
+            "All was fine on the old data. The new lists are shorter, two or three "
+            "numbers, and I do not trust it any more."
+        ),
         (3, 9, 10, 11, 15, 18, 26, 31),
         {"max_numbers": 3},
     ),
     "memory": Complaint(
-        "We moved to a machine with less memory, and to a newer version of everything. It has not been the same since.",
+        (
+            "We moved to a machine with less memory, and to a newer version of "
+            "everything. It has not been the same since."
+        ),
         (5, 6, 8, 11, 12, 26, 27, 28),
         {"micro_batch_size": 16},
     ),
     "far": Complaint(
-        "I raised beta to keep the model near where it began. I do not think that it stays there.",
+        (
+            "I raised beta to keep the model near where it began. I do not think that "
+            "it stays there."
+        ),
         (5, 8, 14, 15, 16, 17, 23, 29),
         {"beta": 0.5},
     ),
@@ -621,16 +829,25 @@ COMPLAINTS = {
         {"num_inner_steps": 1},
     ),
     "warm": Complaint(
-        "I sample at a temperature of 1.5, and what I log does not agree with what a colleague logs.",
+        (
+            "I sample at a temperature of 1.5, and what I log does not agree with what"
+            " a colleague logs."
+        ),
         (1, 2, 9, 10, 15, 20, 22, 26),
         {"temperature": 1.5},
     ),
     "odd": Complaint(
-        "It learns, but a colleague says that some of my plots look odd. She did not say which.",
+        (
+            "It learns, but a colleague says that some of my plots look odd. She did "
+            "not say which."
+        ),
         (1, 8, 9, 11, 14, 23, 26, 27, 28, 31),
     ),
     "faster": Complaint(
-        "I have rewritten parts of the trainer to make it faster. The reward is what it was. May we use it?",
+        (
+            "I have rewritten parts of the trainer to make it faster. The reward is "
+            "what it was. May we use it?"
+        ),
         (1, 3, 9, 10, 11, 14, 17, 23, 27, 28, 31),
     ),
     "tight": Complaint(
@@ -639,7 +856,10 @@ COMPLAINTS = {
         {"max_new_tokens": 8},
     ),
     "tool": Complaint(
-        "Since a tool writes the first number for my model, my plots do not look like a colleague's, who has the same tool.",
+        (
+            "Since a tool writes the first number for my model, my plots do not look "
+            "like a colleague's, who has the same tool."
+        ),
         (1, 2, 9, 10, 15, 20, 26, 31, 33),
         {"tool": True},
     ),
@@ -662,7 +882,7 @@ WITHIN_REACH = 2, 5, 6, 8, 10, 12, 17, 20, 21, 23, 26, 27, 28, 29, 30, 31, 32
 
 
 def drawn_hunt(seed: int) -> list[tuple[str, int | None]]:
-    """The complaints of a hunt, each with the number of its trainer; None: a healthy one.
+    """The complaints of a hunt, each with its trainer's number; None: a healthy one.
 
     Two or three are healthy. No defect comes twice, nor one that the notebook has told.
     """

@@ -26,7 +26,7 @@ from grpo_course.loop import mean_and_error
 
 
 def plot_reward_counts(rewards: dict[str, Tensor]) -> list[Axes]:
-    """How many responses earn each reward, a star above the best. rewards[name] [all]"""
+    """Responses that earn each reward, a star above the best. rewards[name] [all]"""
     counts = {name: earned.long().bincount() for name, earned in rewards.items()}
     axes = plot_counts(counts, "reward", "responses")
     for ax, count in zip(axes, counts.values(), strict=True):

@@ -43,7 +43,7 @@ def average_push(
 def run_of_three(
     earned: Tensor, deltas_of: Callable[[Tensor], Tensor], seed: int, steps: int = 60
 ) -> Tensor:
-    """Updates from equal chances, groups of 4: the policy before each, [step answer]."""
+    """Updates from equal chances, groups of 4: the policies before, [step answer]."""
     dice, logits = Generator().manual_seed(seed), torch.zeros(len(earned))
     path = []
     for _ in range(steps):

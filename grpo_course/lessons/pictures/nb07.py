@@ -169,6 +169,7 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
     cells(ax, values, "{:+.3f}", cmap=SIGNS.reversed(), limits=(-most, most))
     ax.set_yticks(range(len(values)), [f"δ {delta:+.2f}" for delta in deltas.flatten()])
     ax.axhline(deltas.shape[1] - 0.5, color="black", lw=2)  # between two groups
-    title = f"the deltas add up to {deltas.sum():g}; norm of the gradient {gradient.norm():.3f}"
+    norm = f"norm of the gradient {gradient.norm():.3f}"
+    title = f"the deltas add up to {deltas.sum():g}; {norm}"
     finish(ax, "token", "", title).grid(visible=False)
     return ax

@@ -1,4 +1,4 @@
-"""What notebook 10 alone draws: the trainer of the hunt, its logs, what probes say of it."""
+"""What notebook 10 alone draws: the hunt's trainer, its logs, what probes say of it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -79,10 +79,10 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
 
 
 def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -> Axes:
-    """A row for each probe, of what it said: a filled cell is a trainer in which it fires.
+    """What each probe said, a row each: a filled cell is a trainer in which it fires.
 
-    All healthy trainers stand left of the line, with the number of false alarms in their
-    cell; the broken ones on its right, in the order given by their numbers. The first
+    All healthy trainers stand left of the line, with their number of false alarms;
+    the broken ones on its right, in the order given by their numbers. The first
     `num_lower` of them lower the reward.
     """
     first, level = next(iter(rows.values())), {"silent": 0, "fires": 1}
@@ -135,7 +135,7 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
 
 
 def plot_costs(costs: dict[int, tuple[float, float]], seen: Sequence[int]) -> Axes:
-    """What each defect costs; of one too large for the picture, the number stands there.
+    """What each defect costs; one too large for the picture is written there.
 
     Rows of `seen` are coloured, the others grey.
     """

@@ -64,7 +64,8 @@ def plot_won(start: str, ends: Mapping[str, str]) -> Axes:
     """Which rows each end won, a line an end; those that two share stand first.
 
     `start` and `ends` have a character a row, "1" where the answer is right. Rows that
-    no end won are left out. Those that the first two share lead, and the often won ones stand before the others.
+    no end won are left out. Those that the first two share lead, and the often won ones
+    stand before the others.
     """
     won = {name: won_by(start, end) for name, end in ends.items()}
     first, second, *_ = won.values()
