@@ -124,8 +124,7 @@ def turn_a_notebook(page):
     assert page.evaluate(SLIDE)["over"] == []
     drag(page)
     page.keyboard.press("PageDown")
-    page.wait_for_timeout(300)
-    assert page.evaluate(SLIDE)["at"] == 1
+    page.wait_for_function(f"() => ({SLIDE})().at === 1")
 
 
 @pytest.fixture(scope="session")
@@ -220,8 +219,7 @@ def test_a_file_fills_any_screen_in_any_font(name, files, visit):
         assert stage.page.evaluate(MEASURE) == [], font
     for width, height in ((1024, 576), (1920, 1080), (2560, 1440), (3840, 2160)):
         stage.page.set_viewport_size({"width": width, "height": height})
-        stage.page.wait_for_timeout(100)
-        assert min(stage.page.evaluate(FILLED)) > 0.98, width
+        stage.page.wait_for_function(f"() => Math.min(...({FILLED})()) > 0.98")
     assert (stage.errors, stage.missing) == ([], [])
 
 
