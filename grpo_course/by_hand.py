@@ -1,9 +1,8 @@
 """All of GRPO on one page of plain torch: the loop of notebook 06.
 
 DeepSeekMath: Shao et al. 2024, arXiv 2402.03300. No checks, no knobs, no other module:
-take it home. Its defaults are what the course advises to begin with, and its KL is the
-corrected k3 of notebook 05: with that, `loop.GRPO` gives the same losses and weights to
-the last bit.
+take it home. Its defaults are what the course advises to begin with. `loop.GRPO` gives
+the same losses and weights to the last bit, with `kl_estimator="corrected_k3"`.
 
 `policy.sample(prompts, num_responses)` returns a rollout with `responses` and a `mask`,
 int and bool [batch trial pos]; `policy.log_probs(rollout)` are the log-probabilities of
