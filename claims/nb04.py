@@ -80,7 +80,12 @@ def unclipped(ratio: Tensor, good: Tensor) -> Tensor:
     return ratio
 
 
-@patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)
+def clipped_alone(ratio: Tensor, deltas: Tensor, **_) -> Tensor:
+    """The clipped product without the minimum, which lets go of all tokens outside."""
+    return -ratio.clamp(0.8, 1.2) * deltas
+
+
+@patch.dict(LOSS_MODES, no_minimum=clipped_alone)
 def no_minimum(setting: Setting) -> Tensor:
     """Ten steps with the clipped product alone. -> [seed]"""
     return sort_after(setting, **few | steps(10, 0.02) | {"loss_mode": "no_minimum"})

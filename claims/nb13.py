@@ -7,6 +7,7 @@ from unittest.mock import patch
 import torch
 from torch import Tensor
 
+from claims.nb04 import clipped_alone
 from claims.runner import Claim, Setting
 from grpo_course.formulas import LOSS_MODES, compute_deltas, compute_loss
 from grpo_course.off_policy import StaleSampler
@@ -32,9 +33,9 @@ def sorting(setting: Setting, lag: int = 0, **change) -> Tensor:
     return place_reward(policy.sample(all_sort_prompts(), 4)).mean((-2, -1))
 
 
-@patch.dict(LOSS_MODES, no_minimum=lambda ratio, d, **_: -ratio.clamp(0.8, 1.2) * d)
+@patch.dict(LOSS_MODES, no_minimum=clipped_alone)
 def no_minimum(setting: Setting) -> Tensor:
-    """With the clipped product alone, which lets go of all tokens outside. -> [seed]"""
+    """With the clipped product alone. -> [seed]"""
     return sorting(setting, loss_mode="no_minimum")
 
 

@@ -114,18 +114,21 @@ def on_marks(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
     return climb(marks, policy, prompts, **climbing(setting)).final("true")
 
 
+def at_start(setting: Setting) -> Tensor:
+    """log pi of every response before a policy climbs, [seed batch all]."""
+    prompts = PROMPT_SETS[setting.prompts]
+    return all_log_probs(warm_start(setting.seeds, prompts).model, prompts).detach()
+
+
 def alone(setting: Setting) -> Tensor:
     """What policies are worth that climbed what they found likely. -> [seed]"""
-    prompts = PROMPT_SETS[setting.prompts]
-    found = all_log_probs(warm_start(setting.seeds, prompts).model, prompts).detach()
-    return on_marks(found, setting, prompts)
+    return on_marks(at_start(setting), setting, PROMPT_SETS[setting.prompts])
 
 
 def by_record(setting: Setting) -> Tensor:
     """What policies are worth that climbed wins minus losses in 40 pairs. -> [seed]"""
     prompts = PROMPT_SETS[setting.prompts]
-    chances = all_log_probs(warm_start(setting.seeds, prompts).model, prompts).exp()
-    pairs = draw_pairs(40, setting.seeds, prompts, chances=chances.detach())
+    pairs = draw_pairs(40, setting.seeds, prompts, chances=at_start(setting).exp())
     won, lost = record_of(pairs)
     return on_marks((won - lost).float(), setting, prompts)
 

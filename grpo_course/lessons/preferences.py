@@ -16,7 +16,7 @@ from einops import einsum
 from torch import Tensor, nn
 
 from grpo_course.checks import require_same_shape
-from grpo_course.formulas import as_floats
+from grpo_course.formulas import as_floats, exact_kl
 from grpo_course.loop import History, Rollout, TrainConfig, mean_and_error, train
 from grpo_course.ppo import Reader
 from grpo_course.sampling import Draw
@@ -319,7 +319,7 @@ def path_of(log_probs: Tensor) -> tuple[Tensor, Tensor]:
     -> the exact KL to the start in nats, and the change of the true reward, [step seed]
     """
     chances = log_probs.exp()
-    kl = (chances * (log_probs - log_probs[0])).sum(-1).mean(-1)
+    kl = exact_kl(log_probs, log_probs[:1].expand_as(log_probs)).mean(-1)
     true = (chances * true_rewards()).sum(-1).mean(-1)
     return kl, true - true[0]
 
