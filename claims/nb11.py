@@ -48,7 +48,7 @@ def states(setting: Setting, mask_of: Callable[..., Tensor] = whole) -> Tensor:
     tokenizer = learn_tokenizer(problems[:500])
     for seed in setting.seeds:
         torch.manual_seed(seed)
-        model = make_tiny_model(tokenizer)
+        model = make_tiny_model(tokenizer, seed=seed)
         optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3 * setting.rate)
         for _ in range(round(150 * setting.length)):
             some = [problems[i] for i in torch.randint(len(problems), (8,))]
