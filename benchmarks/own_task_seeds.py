@@ -1,4 +1,4 @@
-"""Record the task of notebook 15 over seeds: python benchmarks/own_task_seeds.py 0 1 2
+"""Record the task of notebook 15 over seeds: python benchmarks/own_task_seeds.py 5 6
 
 Each seed draws other words, weights and samples, and takes about four minutes on one
 core. What was recorded before is kept; a seed that is there is done again. Written to
@@ -16,10 +16,11 @@ import torch
 
 from grpo_course.files import write_atomically
 from grpo_course.lessons.exercises.nb15 import credit
+from grpo_course.lessons.own_task import letters
 from grpo_course.loop import tied_groups
 from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import sampled_scores, ways_to_answer
-from grpo_course.text.responses import extract_answer, graded
+from grpo_course.text.responses import graded
 from grpo_course.text.reverse import is_reversed
 from grpo_course.text.training import (
     load_problems,
@@ -40,12 +41,6 @@ RUN = replace(
     kl_penalty=0.01,
 )
 STARTS = 100, 200, 350  # the last imitates for as long as start and GRPO together
-
-
-def letters(text, word):
-    """Notebook 15's: it pays for an answer that is too short."""
-    given = extract_answer(text) or ""
-    return sum(a == b for a, b in zip(given, word, strict=False)) / max(len(given), 1)
 
 
 RULES = {"letters": letters, "accuracy": is_reversed, "credit": credit}

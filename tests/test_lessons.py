@@ -108,24 +108,24 @@ HOT, GREEDY, VOTE = "one sample, temperature 1", "greedy", "majority of 8"
 
 
 def test_each_seed_shows_what_the_notebook_says():
-    assert [row["seed"] for row in ROWS] == list(range(3))
+    assert [row["seed"] for row in ROWS] == list(range(5))
     for row in ROWS:
         early, start, late = row["starts"].values()
-        assert early["mixed"] == 0 and late["mixed"] < 0.6 < start["mixed"]
-        assert late["right"] > 0.8
+        assert early["mixed"] == 0 < start["mixed"] and late["right"] > 0.8
         assert all(row["letters"][way] < row["the start"][way] for way in WAYS)
         for model in ("accuracy", "credit", "imitation"):
-            assert row[model][HOT] > row["the start"][HOT] + 0.15
+            assert row[model][HOT] > row["the start"][HOT] + 0.05
     means = means_of(ROWS)
     assert (means["imitation"] > means["accuracy"]).all()
     assert (means["credit"] < means["accuracy"]).all()
 
 
-def test_no_gain_is_settled_where_each_model_answers_in_its_best_way(capsys):
+def test_only_harm_is_settled_where_each_model_answers_in_its_best_way(capsys):
     best = means_of(ROWS).idxmax()
     for one, other in permutations(best.index, 2):
         try_gain(ROWS, (one, best[one]), (other, best[other]))
-        assert "[x] the interval lies above 0" in capsys.readouterr().out
+        settled = "[v] the interval lies above 0" in capsys.readouterr().out
+        assert settled == (one == "letters")
 
 
 def test_the_texts_of_a_real_model_are_graded_by_an_exact_task():
@@ -140,14 +140,14 @@ def test_the_texts_of_a_real_model_are_graded_by_an_exact_task():
 @pytest.mark.parametrize(
     ("before", "after", "gain", "marks"),
     [
-        (("the start", HOT), ("accuracy", HOT), "+0.25 ± 0.10", "vxxvv"),
-        (("the start", HOT), ("accuracy", GREEDY), "+0.48 ± 0.14", "vxvvv"),
-        (("the start", GREEDY), ("accuracy", GREEDY), "+0.05 ± 0.18", "vvvxx"),
-        (("accuracy", HOT), ("imitation", HOT), "+0.17 ± 0.25", "vxxxv"),
-        (("the start", GREEDY), ("letters", GREEDY), "-0.48 ± 0.59", "vvvxx"),
-        (("the start", HOT), ("the start", GREEDY), "+0.43 ± 0.16", "xxvvv"),
-        # By a thousandth the vote is behind: what is printed alike counts alike.
-        (("the start", GREEDY), ("imitation", VOTE), "+0.08 ± 0.31", "vvvxx"),
+        (("the start", HOT), ("accuracy", HOT), "+0.24 ± 0.11", "vxxvv"),
+        (("the start", HOT), ("accuracy", GREEDY), "+0.48 ± 0.10", "vxvvv"),
+        (("the start", GREEDY), ("accuracy", GREEDY), "+0.06 ± 0.07", "vvvxx"),
+        (("accuracy", HOT), ("imitation", HOT), "+0.29 ± 0.26", "vxxvv"),
+        (("the start", GREEDY), ("letters", GREEDY), "-0.51 ± 0.27", "vvvxx"),
+        (("the start", HOT), ("the start", GREEDY), "+0.43 ± 0.09", "xxvvv"),
+        # By five thousandths the vote is behind: what is printed alike counts alike.
+        (("the start", GREEDY), ("imitation", VOTE), "+0.20 ± 0.27", "vvvxx"),
     ],
 )
 def test_a_gain_is_marked_by_what_it_lacks(before, after, gain, marks, capsys):

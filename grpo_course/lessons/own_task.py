@@ -1,4 +1,4 @@
-"""15: what three recorded seeds of its task say of training, and what SmolLM2 wrote."""
+"""15: a reward with a hole, what recorded seeds say of training, SmolLM2's texts."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -8,6 +8,14 @@ from typing import Any
 from pandas import DataFrame, Series
 
 from grpo_course.loop import half_width
+from grpo_course.text.responses import extract_answer
+
+
+def letters(text: str, word: str) -> float:
+    """What share of the answer's letters are right and in their places."""
+    given = extract_answer(text) or ""
+    same = sum(a == b for a, b in zip(given, word, strict=False))
+    return same / max(len(given), 1)
 
 
 def recorded_seeds() -> list[dict[str, Any]]:

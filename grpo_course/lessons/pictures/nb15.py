@@ -42,8 +42,11 @@ def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
     return axes
 
 
-def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
-    """A plot for each run: what was paid and what was right, as means of ten epochs."""
+def plot_runs(runs: Mapping[str, DataFrame], start: Tensor) -> list[Axes]:
+    """A plot for each run: what was paid and what was right, as means of ten epochs.
+
+    A dotted line is the mean of the start's responses, which were right or not.
+    """
     axes = axes_row(len(runs), width=1.5 + 3.3 * len(runs), height=3)
     for ax, (name, run) in zip(axes, runs.items(), strict=True):
         smooth = run.rolling(10).mean()
@@ -53,6 +56,7 @@ def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
         ):
             look: dict[str, Any] = {"color": colour, "ls": style, "lw": lw}
             ax.plot(range(1, len(run) + 1), smooth[column], label=column, **look)
+        ax.axhline(start.mean(), color=RIGHT, ls=":", lw=1)
         ax.set_ylim(0, 1)
         finish(ax, "epoch", "mean of responses", f"paid for: {name}").label_outer()
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
