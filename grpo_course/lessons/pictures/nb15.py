@@ -56,7 +56,7 @@ def plot_runs(runs: Mapping[str, DataFrame], start: Tensor) -> list[Axes]:
         ):
             look: dict[str, Any] = {"color": colour, "ls": style, "lw": lw}
             ax.plot(range(1, len(run) + 1), smooth[column], label=column, **look)
-        ax.axhline(start.mean(), color=RIGHT, ls=":", lw=1)
+        ax.axhline(start.mean().item(), color=RIGHT, ls=":", lw=1)
         ax.set_ylim(0, 1)
         finish(ax, "epoch", "mean of responses", f"paid for: {name}").label_outer()
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
