@@ -162,10 +162,10 @@ def test_numbers_are_those_stated_to_the_problems_beside_them():
             left, number = one["left"], one["right"]
             result = left + number if one["operation"] == "+" else left - number
             assert said.count(str(result)) == 8 * share
-    alike = {"answers": [["3", "3", None, None]], "gold": ["3"], "update": 0}
+    alike = {"answers": [["3", "3", "5", None]], "gold": ["3"], "update": 0}
     (run,) = (each for each in finale.runs(record) if each["seed"] == 0)
     rows = [row for row in run["rows"] if "gold" not in row]
-    assert finale.agreement([run | {"rows": [*rows, alike]}], 0) == 1 / 6
+    assert finale.agreement([run | {"rows": [*rows, alike]}], 0) == 1 / 3
 
 
 def test_of_practised_large_sums_only_the_largest_part_the_runs():

@@ -384,12 +384,12 @@ def votes(record: Sequence[Run], update: int = 0) -> list[Run]:
 
 
 def agreement(record: Sequence[Run], update: int) -> float:
-    """How often two of the samples to a problem state the same number."""
+    """How often numbers that two samples state to a problem are the same."""
     pairs = [
-        first is not None and first == second
+        first == second
         for each in votes(record, update)
         for numbers in each["answers"]
-        for first, second in itertools.combinations(numbers, 2)
+        for first, second in itertools.combinations(filter(None, numbers), 2)
     ]
     return sum(pairs) / len(pairs)
 

@@ -106,7 +106,7 @@ def plot_sums(
 
 
 def plot_runs(sums: Mapping[str, Sequence[Mapping[str, Any]]]) -> Axes:
-    """A row a run, a column a sum: how many of its problems came out right at the end.
+    """A row a seed, a column a sum: how many of its problems came out right at the end.
 
     The problems of a sum are as `finale.held_out` gives them.
     """
@@ -120,10 +120,10 @@ def plot_runs(sums: Mapping[str, Sequence[Mapping[str, Any]]]) -> Axes:
                 shares[row, column] = sum(right) / len(right)
                 texts[row][column] = f"{sum(right)} of {len(right)}"
     ax = cells(axes_row(height=2.6)[0], shares, texts, cmap="cividis")
-    finish(ax, "sum", "run")
+    finish(ax, "sum", "seed")
     ax.set(xticks=range(len(sums)), xticklabels=list(sums), yticks=range(len(seeds)))
     rows = [
-        f"run {row}: {', '.join(filter(None, each))}" for row, each in enumerate(texts)
+        f"seed {row}: {', '.join(filter(None, each))}" for row, each in enumerate(texts)
     ]
     names = ", ".join(sums).replace("\n", " ")
     describe(ax.figure, f"Right answers to sums of {names}. {'; '.join(rows)}.")
