@@ -1,7 +1,7 @@
 """What notebook 05 alone draws: the KL as an area, k3 as a gap, ends of training."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -16,6 +16,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     finish,
     legend_above,
+    legend_below,
     write,
 )
 
@@ -37,8 +38,8 @@ def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
         zip(starts, probs, heights, areas, strict=True)
     ):
         name = f"token {token}" if wide > 0.15 else str(token)
-        away, side = ((0, 4), "bottom") if high > 0 else ((0, -4), "top")
-        size = 12 if wide > 0.1 else 10  # narrow ones stand close
+        size, right = (12, 0) if wide > 0.1 else (10, 5)  # narrow ones stand close
+        away, side = ((right, 4), "bottom") if high > 0 else ((right, -4), "top")
         text = f"{name}\n{area:+.2f}".replace("-", "\u2212")
         write(ax, text, x + wide / 2, high, away, va=side, size=size)
     ax.axhline(0, color="black", lw=1)
@@ -72,14 +73,27 @@ def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
     return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", r"$x - 1$ and $\log x$"))
 
 
-def plot_ends(ended: dict[str, Tensor], betas: Sequence[float], start: float) -> Axes:
-    """P(sorted) after training at each beta, with its standard error. [beta seed]"""
-    (ax,) = axes_row()
-    for (name, p), colour, mark in zip(ended.items(), COLOURS, "os^", strict=False):
-        mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
-        ax.plot(betas, mean, mark, color=colour, label=name)
-        ax.vlines(betas, mean - error, mean + error, color=colour)
-    ax.axhline(start, color="black", ls="--")
-    ax.set(xscale="log", xticks=betas, xticklabels=betas)
-    ax.minorticks_off()
-    return legend_above(finish(ax, "\u03b2", "P(sorted)"))
+def plot_ends(
+    trained: Mapping[str, Sequence[Mapping[str, Tensor]]],
+    betas: Sequence[float],
+    starts: Mapping[str, float],
+) -> list[Axes]:
+    """Where training at each beta ends, with its standard error, and where it started.
+
+    trained[name][beta] holds what was seen of a run: [look seed] each.
+    """
+    axes = axes_row(len(starts), width=4.0 + 2.5 * len(starts), height=3.4)
+    for ax, (seen, start) in zip(axes, starts.items(), strict=True):
+        for k, (name, runs) in enumerate(trained.items()):
+            p = torch.stack([run[seen][-1] for run in runs])  # [beta seed]
+            mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
+            x = [beta * 1.1 ** (k - 1) for beta in betas]  # side by side
+            ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
+            ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
+        ax.axhline(start, color="black", ls="--")
+        write(ax, "start", math.sqrt(betas[0] * betas[1]), start, (0, 4), va="bottom")
+        ax.set(xscale="log", xticks=betas, xticklabels=betas)
+        ax.minorticks_off()
+        finish(ax, "\u03b2", seen)
+    legend_below(axes)
+    return axes
