@@ -417,8 +417,8 @@ RIGHT = pairs(
         "gradient_by_log_probs": lambda d, m: (
             -d[..., None] * m / m.sum(-1, keepdim=True) / d.numel()
         ).nan_to_num(),
-        "token_mean_loss_at_ratio_one": lambda d, n: (
-            -d.flatten().repeat_interleave(n.flatten()).mean()
+        "center_for_token_mean": lambda rewards, n: torch.stack(
+            [r - r.repeat_interleave(k).mean() for r, k in zip(rewards, n)]
         ),
         "log_line": lambda rewards, new, old, mask: {
             "ratio_max": max(map(math.exp, (new[mask] - old[mask]).tolist())),
@@ -624,12 +624,14 @@ def gradient_by_log_probs(deltas, mask):
     return torch.autograd.grad(loss, log_probs)[0]
 
 
-def token_mean_loss(deltas, lengths):
+def center_for_token_mean(rewards, lengths):
     mask = torch.arange(int(lengths.max())) < lengths[..., None]
-    old = torch.zeros(mask.shape)
-    return compute_loss(
-        old, deltas, "clipped", old, mask=mask, aggregation="token_mean"
-    )
+    old, how = torch.zeros(mask.shape), {"aggregation": "token_mean"}
+    loss = [
+        compute_loss(o, r, "clipped", o, mask=m, **how)
+        for o, r, m in zip(old[:, None], rewards[:, None], mask[:, None])
+    ]
+    return rewards + torch.stack(loss)[:, None]
 
 
 def completion_mask(tokens, begins, eos):
@@ -664,7 +666,7 @@ PACKAGE = {
     "corrected_k3": lambda p, old, q: corrected_k3(p, q, old_log_probs=old),
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
-    "token_mean_loss_at_ratio_one": token_mean_loss,
+    "center_for_token_mean": center_for_token_mean,
     "td_errors": ppo.td_errors,
     "generalized_advantages": ppo.generalized_advantages,
     "bradley_terry_loss": preferences.bradley_terry_loss,

@@ -77,69 +77,57 @@ return -deltas[..., None] * mask / mask.numel() | You divide by the width of the
 tensor, padding included. The length of a response is what its mask sums to.
 """
 
-LONG_IS_GOOD = case(
-    "longer is better",
-    "By hand: six tokens have a loss of -1 each, and two a loss of +1. What is the \
-mean "
-    "of the eight?",
-    deltas=[[1.0, -1.0]],
-    lengths=[[6, 2]],
+
+@exercise("7.2")
+def center_for_token_mean(rewards, lengths):
+    """float [batch trial], int [batch trial] -> float [batch trial]"""
+    weighted = (lengths * rewards).sum(dim=-1, keepdim=True)
+    return rewards - weighted / lengths.sum(dim=-1, keepdim=True)
+
+
+center_for_token_mean.insight = (
+    "A zero tells how the deltas were centered. verl has this baseline as opo (Hao et "
+    "al., 2025, arXiv 2505.23585)."
 )
-TWO_GROUPS = case(
-    "two groups of three",
-    deltas=[[2.0, -0.5, -1.5], [0.5, 0.5, -1.0]],
-    lengths=[[4, 2, 1], [3, 9, 2]],
-)
-NOT_CENTERED = case(
-    "deltas that are not centered",
-    "These deltas do not sum to zero, and they are taken as they are: a covariance, "
-    "which subtracts their mean, is no longer the token mean.",
-    deltas=[[3.0, 1.0, 2.0], [0.0, 5.0, 4.0]],
-    lengths=[[2, 7, 4], [9, 1, 8]],
-)
-
-
-def one_number(function, *given):
-    """A tensor or a plain number: nothing is trained through it."""
-    loss = function(*given)
-    return torch.tensor(loss) if isinstance(loss, float) else loss
-
-
-@exercise("7.2", use=one_number)
-def token_mean_loss_at_ratio_one(deltas, lengths):
-    """float [batch trial], int [batch trial] -> scalar"""
-    return -(lengths * deltas).sum() / lengths.sum()
-
-
-token_mean_loss_at_ratio_one.insight = (
-    "It contains no log-probability: at ratio 1 the printed loss knows nothing about "
-    "the policy."
-)
-token_mean_loss_at_ratio_one.cases = (
-    LONG_IS_GOOD,
-    TWO_GROUPS,
+center_for_token_mean.cases = (
+    case(
+        "two responses, of 6 and 2 tokens",
+        "By hand: of eight tokens, six belong to a reward of 1 and two to 0. Which "
+        "number, taken from each, makes the eight add up to zero?",
+        rewards=[[1.0, 0.0]],
+        lengths=[[6, 2]],
+    ),
+    case(
+        "two groups of three",
+        rewards=[[2.0, 0.0, 1.5], [0.5, 3.0, 1.0]],
+        lengths=[[4, 2, 1], [3, 9, 2]],
+    ),
     case(
         "as many groups as responses",
-        deltas=[[1.0, -3.0, 2.0], [0.0, 4.0, -4.0], [-1.0, -1.0, 2.0]],
+        rewards=[[1.0, 3.0, 2.0], [0.0, 4.0, 5.0], [1.0, 1.0, 2.0]],
         lengths=[[3, 1, 2], [2, 8, 3], [1, 3, 10]],
     ),
-    NOT_CENTERED,
+    case(
+        "a group that is tied, and one below zero",
+        rewards=[[1.0, 1.0], [-2.0, -1.0]],
+        lengths=[[5, 2], [1, 3]],
+    ),
 )
-token_mean_loss_at_ratio_one.mistakes = """
--(lengths => (lengths | The minus sign is missing: a loss falls where good responses \
-gain.
- / lengths.sum() => | You sum. A token mean divides by the number of tokens.
-return -deltas.mean() | This is the sequence mean, and zero. In a token mean a \
-response counts once for each of its tokens.
-lengths.sum() => lengths.numel() | You divide by the number of responses. A token mean \
-divides by the number of tokens: lengths.sum().
-return -((lengths * deltas).sum(-1) / lengths.sum(-1)).mean() | You take a token mean \
-in each group and average them. The token mean runs over all tokens of the batch at \
-once.
-return -(deltas / lengths).mean() | You divide by the length. In a token mean a \
-response counts once for each of its tokens: multiply by the length.
-lengths * deltas => deltas / lengths | You divide each delta by its length. In a token \
-mean a response counts once for each of its tokens: multiply by the length.
+center_for_token_mean.mistakes = """
+return rewards - rewards.mean(dim=-1, keepdim=True) | These add up to zero where each \
+response counts once. In a token mean it counts once for each of its tokens.
+return (rewards - rewards.mean(dim=-1, keepdim=True)) / lengths | This prints zero, \
+too, but divides the rewards. Only subtract, one number from all rewards of a group.
+return lengths * (rewards - rewards.mean(dim=-1, keepdim=True)) | The token mean \
+itself counts each delta once a token. Do not multiply the deltas by the lengths, too.
+return rewards - (lengths * rewards).sum() / lengths.sum() | This is one number for \
+the whole batch. Each group alone is to print zero: take the sums within it.
+lengths * rewards => rewards / lengths && lengths.sum => (1 / lengths).sum | You give \
+short responses more weight. A long one has more tokens: weigh by the length.
+/ lengths.sum(dim=-1, keepdim=True) => / lengths.shape[-1] | You divide by the number \
+of responses. The weights are tokens: divide by how many the group has.
+rewards - weighted => weighted - rewards | The sign is reversed: a better \
+response has the larger delta.
 """
 
 

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
+    CLIP,
     FAINT,
     LINED,
     PI,
@@ -23,6 +24,7 @@ from grpo_course.classroom.plots import (
     finish,
     plot_bands,
 )
+from grpo_course.formulas import EPSILON
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 from grpo_course.loop import History
 
@@ -90,7 +92,7 @@ def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
 
     Means over the seeds; all rows of a column share their scale.
     """
-    size = (1.75 * len(LOGGED), 1.05 * len(logs) + 0.6)
+    size = (1.75 * len(LOGGED), 1.05 * len(logs) + 0.9)
     shape = len(logs), len(LOGGED)
     figure, grid = plt.subplots(
         *shape, sharex=True, sharey="col", figsize=size, layout="constrained"
@@ -100,23 +102,30 @@ def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
         frame = log.frame()
         for ax, (title, step, names) in zip(row, LOGGED, strict=True):
             for name, style in zip(names, ("-", "--")):
-                ax.plot(frame.xs(step, level="step")[name], style, color=PI, lw=2)
+                curve = frame.xs(step, level="step")[name]
+                if name.startswith("ratio"):
+                    curve = curve.clip(0.1, 10)  # a bad run leaves every scale
+                ax.plot(curve, style, color=PI, lw=2, label=name)
             if title.startswith("loss"):
                 ax.set_ylim(-0.1, 0.2)  # no zooming in on rounding
             elif title.startswith("ratio"):
-                ax.set_yscale("symlog", linthresh=1)
-                ax.set_yticks([0, 1, 10], ["0", "1", "10"])
+                ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP, label="clip range")
+                ax.set(yscale="log", ylim=(0.08, 12.5))
+                ax.set_yticks([0.1, 1, 10], ["≤0.1", "1", "≥10"])
+                ax.minorticks_off()
+                ratios = ax.get_legend_handles_labels()
             if ax.get_subplotspec().is_first_row():
                 ax.set_title(title, fontsize=11)
         row[0].set_ylabel(letter, rotation=0, weight="bold", labelpad=12, va="center")
         ends = frame.mean_reward.iloc[[0, -1]].tolist()
         told.append(f"{letter}, reward from {ends[0]:.2f} to {ends[1]:.2f}")
     figure.supxlabel("epoch")
+    figure.legend(*ratios, loc="outside upper right", ncols=3)
     describe(figure, f"Seven numbers of six logs over the epochs: {'; '.join(told)}.")
     return list(grid.flat)
 
 
-ZOOM = 2.0  # of all pushes alike: the triangle tells directions, not lengths
+ZOOM = 2.0  # of all pushes alike: the picture tells directions, not lengths
 
 
 def plot_pushes(
@@ -124,7 +133,7 @@ def plot_pushes(
 ) -> list[Axes]:
     """The deltas of a group with their sum; its pushes tip to tail, with theirs.
 
-    A push sums to zero over the three answers, so 03's triangle holds all of it.
+    A push sums to zero over the three answers, so a plane holds all of it.
     probs, rewards [answer]; drawn (which answer), deltas [trial]; pushes [trial answer]
     """
     left, right = axes_row(2, width=10.0, height=4.3)
@@ -135,7 +144,8 @@ def plot_pushes(
     draw_group(left, torch.stack(arrows), [*rows, "sum"], r"delta $\delta$", True)
     left.axhline(len(drawn) - 0.5, color="black", lw=1)
     left.set_title(f"the deltas add up to {deltas.sum() + 0.0:g}")
-    right.plot(*CORNERS[[0, 1, 2, 0]].T, color=FAINT, lw=1)
+    for corner in CORNERS:  # where a push to this answer leads
+        right.plot(*torch.stack([probs @ CORNERS, corner]).T, color=FAINT, lw=1)
     stops = (torch.cat([probs[None], ZOOM * pushes]).cumsum(dim=0) @ CORNERS).tolist()
     for ((x, y), head), delta, name in zip(pairwise(stops), deltas.tolist(), names):
         draw_arrow(right, (x, y), head, delta, 3.0)
