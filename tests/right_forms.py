@@ -552,8 +552,10 @@ RIGHT = pairs(
             1 / torch.stack([p**0, Bernoulli(p).stddev, p])
         ),
         "votes": [
-            lambda g, rate: (g[:, None] * g * (rate / g.shape[0])).sum(-1),
-            lambda g, rate: torch.stack([g @ (rate * each / len(g)) for each in g], 1),
+            lambda g, w, rate: (g[:, None] * g * (rate / g.shape[0])).sum(-1) * w,
+            lambda g, w, rate: torch.stack(
+                [g @ (rate * k * each / len(g)) for each, k in zip(g, w)], 1
+            ),
         ],
     }
 )

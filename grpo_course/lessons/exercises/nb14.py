@@ -45,60 +45,79 @@ each p.
 
 
 @exercise("14.2")
-def votes(gradients, rate):
-    """float [prompt weight], float -> float [moved by]"""
-    return rate / len(gradients) * gradients @ gradients.T
+def votes(gradients, weight, rate):
+    """float [prompt param], [prompt], float -> float [moved by]"""
+    return rate / len(gradients) * gradients @ gradients.T * weight
 
 
 votes.insight = (
-    "Two prompts push each other equally hard. A prompt loses where many that want "
-    "something else share its weights."
+    "With the weight 1, two prompts push each other equally hard. With others, the one "
+    "that weighs more pushes harder."
 )
 votes.cases = (
     case(
-        "two prompts, three weights",
+        "two prompts, three parameters",
         gradients=[[1.0, 2.0, 0.0], [3.0, -1.0, 4.0]],
+        weight=[1.0, 3.0],
         rate=0.1,
     ),
     case(
-        "as many prompts as weights",
+        "as many prompts as parameters",
         gradients=[[0.0, 2.0, 1.0], [-1.0, 4.0, 0.5], [3.0, 0.0, -2.0]],
+        weight=[1.0, 1.0, 1.0],
         rate=0.5,
     ),
     case(
-        "four prompts, two weights",
+        "four prompts, two parameters",
         gradients=[[1.0, 0.0], [2.0, 0.0], [0.0, 3.0], [-1.0, 1.0]],
+        weight=[2.0, 0.5, 1.0, 4.0],
         rate=1.0,
     ),
-    case("one prompt", gradients=[[2.0, -1.0]], rate=0.2),
+    case("one prompt", gradients=[[2.0, -1.0]], weight=[3.0], rate=0.2),
 )
 votes.mistakes = """
+* weight => * weight[:, None] | The weight is the voter's, and each voter has a \
+column: you weigh the prompts that are moved.
+gradients @ gradients.T * weight => (weight[:, None] * gradients) @ (weight[:, None] * \
+gradients).T | You weigh both. The weight multiplies the voter's gradient alone: that \
+of the moved p only says what a move changes.
+* weight => | The weights are missing: a vote moves the parameters by rate / prompts \
+times weight times gradient.
+* weight => / weight | You divide by the weights. A vote with the weight 2 moves twice \
+as far.
+* weight => * weight / weight.sum() | The step takes the mean over prompts, whatever \
+they weigh: nothing divides the weights by their sum.
+* weight => * weight.mean() | You weigh all alike. Each voter has a weight of its own.
+rate / len(gradients) * => rate / weight.sum() * | The step takes the mean over \
+prompts: divide by their number, not by the sum of their weights.
 rate / len(gradients) * => rate * | The step takes the mean of the gradients. Each \
 prompt has one part in it of as many as there are prompts.
 rate / len(gradients) * => rate / gradients.shape[1] * | You divide by the number of \
-weights. The mean is over the prompts.
+parameters. The mean is over the prompts.
 rate / len(gradients) * => rate / gradients.numel() * | You divide by the number of \
-weights, too. The mean is over the prompts alone.
+parameters, too. The mean is over the prompts alone.
 rate / len(gradients) * => 1 / len(gradients) * | The rate is missing: it multiplies \
 every step.
-rate / len(gradients) * => | Rate and mean are missing: a vote moves the weights by \
-rate / prompts times its gradient.
+rate / len(gradients) * => | Rate and mean are missing: a vote moves the parameters \
+by rate / prompts times weight times gradient.
 rate / => -rate / | The step climbs p, so a prompt's own vote raises it.
-gradients @ gradients.T => gradients.T @ gradients | Your table has a row for each \
-weight. Sum over the weights: rows and columns are prompts.
-return rate / len(gradients) * gradients | This is how a vote moves the weights. How \
-does that move change each p? Multiply by the gradient of that p.
-return rate * gradients @ gradients.mean(0) | You add up all votes. Keep them apart: \
-a column for each voter.
-return rate / len(gradients) * (gradients * gradients).sum(-1) | These are the votes \
-that prompts have on themselves. What about the others?
-return rate / len(gradients) * torch.diag((gradients * gradients).sum(-1)) | These are \
-the votes that prompts have on themselves. What about the others?
-return rate / len(gradients) * torch.nn.functional.cosine_similarity(gradients[:, \
-None], gradients[None], dim=-1) | A cosine drops the lengths of both gradients. A long \
+gradients @ gradients.T * weight => gradients.T @ (weight[:, None] * gradients) | Your \
+table has a row for each parameter. Sum over the parameters: rows and columns are \
+prompts.
+gradients @ gradients.T * weight => gradients * weight[:, None] | This is how a vote \
+moves the parameters. How does that move change each p? Multiply by the gradient of \
+that p.
+return rate * gradients @ (weight[:, None] * gradients).mean(0) | You add up all votes. \
+Keep them apart: a column for each voter.
+gradients @ gradients.T * weight => (gradients * gradients).sum(-1) * weight | These \
+are the votes that prompts have on themselves. What about the others?
+gradients @ gradients.T * weight => torch.diag((gradients * gradients).sum(-1) * \
+weight) | These are the votes that prompts have on themselves. What about the others?
+gradients @ gradients.T => torch.nn.functional.cosine_similarity(gradients[:, None], \
+gradients[None], dim=-1) | A cosine drops the lengths of both gradients. A long \
 gradient moves more, and is moved more.
-return rate / len(gradients) * (gradients @ gradients.T).abs() | Votes have signs: a \
+gradients @ gradients.T => (gradients @ gradients.T).abs() | Votes have signs: a \
 prompt may push another down.
-return rate / len(gradients) * (gradients @ gradients.T).fill_diagonal_(0) | A prompt \
+gradients @ gradients.T => (gradients @ gradients.T).fill_diagonal_(0) | A prompt \
 votes on itself, too: do not take its own vote out.
 """

@@ -81,42 +81,38 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
     return ax
 
 
-def plot_pass_at_k(curves: Mapping[str, Tensor], ks: Tensor, crossed: float) -> Axes:
-    """What k samples leave unsolved, before and after; where they cross is dotted.
+def plot_pass_at_k(
+    curves: Mapping[str, Mapping[str, Tensor]], ks: Tensor, crossed: Mapping[str, float]
+) -> None:
+    """What k samples leave unsolved, a panel a start; where the lines cross is dotted.
 
-    curves[when] [k seed] are pass@k.
+    curves[start][when] [k seed] are pass@k.
     """
-    ax, left = axes_row(width=7.0)[0], {w: 1 - each for w, each in curves.items()}
-    plot_bands(left, "1 - pass@k (log)", BAND, "", ks.tolist(), ax)
-    ax.set(xscale="log", yscale="log", ylim=(LOST, 1))
-    if crossed <= ks[-1]:
-        ax.axvline(crossed, color="black", ls=":", lw=1)
-        ax.text(crossed, 0.5, f" k = {crossed:.0f}")
-    return ax
+    row = axes_row(len(curves), width=10.0)
+    for ax, (start, each) in zip(row, curves.items(), strict=True):
+        left = {when: 1 - pass_at_k for when, pass_at_k in each.items()}
+        plot_bands(left, "1 - pass@k (log)", BAND, start, ks.tolist(), ax)
+        ax.set(xscale="log", yscale="log", ylim=(LOST, 1))
+        if (k := crossed[start]) <= ks[-1]:
+            ax.axvline(k, color="black", ls=":", lw=1)
+            ax.text(k, 2 * LOST, f"k = {k:.0f} ", ha="right")
 
 
-def plot_paths(path: Tensor, title: str, ax: Axes | None = None) -> Axes:
-    """Solve rates of prompts over exact steps, those that end lost in another colour.
-
-    path [step prompt].
-    """
-    ax, lost = ax or axes_row(width=6.0, height=3.2)[0], path[-1] < LOST
-    for which, colour, name in ((~lost, UP, "kept"), (lost, DOWN, "lost")):
-        ax.plot(path[:, which], color=colour, lw=0.5, alpha=0.7)
-        ax.plot([], [], color=colour, label=f"{name}: {which.sum()}")
-    ax.set_xscale("symlog", linthresh=1)
-    ax.set(ylim=(-0.03, 1.03), xlim=(0, len(path) - 1))
-    finish(ax, "gradient step (log)", "solve rate of a prompt", title)
-    return legend_above(ax)
-
-
-def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor) -> None:
+def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor, prompt: Tensor) -> None:
     """What became of prompts [step prompt], and the votes of all on one of them.
 
     votes [by], middle int [by]: the number in the middle of a voter's right answer.
     """
     left, right = axes_grid(1, 2, width=10.0, height=3.4)[0]
-    plot_paths(path, "all that step 1 pushes down", left)
+    lost = path[-1] < LOST
+    for which, colour, name in ((~lost, UP, "kept"), (lost, DOWN, "lost")):
+        left.plot(path[:, which], color=colour, lw=0.5, alpha=0.7)
+        left.plot([], [], color=colour, label=f"{name}: {which.sum()}")
+    left.set_xscale("symlog", linthresh=1)
+    left.set(ylim=(-0.03, 1.03), xlim=(0, len(path) - 1))
+    title = "all that step 1 pushes down"
+    finish(left, "gradient step (log)", "solve rate of a prompt", title)
+    legend_above(left)
     sums = [votes[middle == number].sum().item() for number in range(5)]
     right.bar(range(5), sums, color=[sign_colour(each) for each in sums])
     right.axhline(0, color="black", lw=1)
@@ -124,5 +120,5 @@ def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor) -> None:
         right,
         "number in the middle of the voters' answers",
         "change of p (first order)",
-        "step 1: votes on the lost prompt",
+        f"step 1: votes on {prompt.tolist()}",
     )
