@@ -40,9 +40,9 @@ def everything(tokens: Tensor, begins: Tensor, eos: int) -> Tensor:
 
 
 @cache
-def states(setting: Setting, mask_of: Callable[..., Tensor] = whole) -> Tensor:
-    """The share of texts that state a number, trained as in the notebook. -> [seed]"""
-    task, shares = ShortAnswers(), []
+def written(setting: Setting, mask_of: Callable[..., Tensor]) -> list[list[str]]:
+    """What a model writes, trained as in the notebook. -> text [seed trial]"""
+    task, texts = ShortAnswers(), []
     problems = task.problems("train", 10_000, seed=0)
     held_out = task.problems("validation", 64, seed=1)
     tokenizer = learn_tokenizer(problems[:500])
@@ -59,10 +59,32 @@ def states(setting: Setting, mask_of: Callable[..., Tensor] = whole) -> Tensor:
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-        texts = sample_texts(model, tokenizer, held_out, num_responses=2)
-        said = [stated(text) is not None for group in texts for text in group]
-        shares.append(sum(said) / len(said))
-    return torch.tensor(shares)
+        groups = sample_texts(model, tokenizer, held_out, num_responses=2)
+        texts.append([text for group in groups for text in group])
+    return texts
+
+
+def states(text: str) -> bool:
+    """Whether it states a number."""
+    return stated(text) is not None
+
+
+def digitless(text: str) -> bool:
+    """Whether it begins without a digit."""
+    return not text[:1].isdigit()
+
+
+def asks(text: str) -> bool:
+    """Whether it holds a question mark."""
+    return "?" in text
+
+
+def share(
+    setting: Setting, of: Callable[[str], bool], mask_of: Callable[..., Tensor] = whole
+) -> Tensor:
+    """The share of texts of which something holds. -> [seed]"""
+    each = written(setting, mask_of)
+    return torch.tensor([sum(map(of, texts)) / len(texts) for texts in each])
 
 
 SLOW = {name: "it takes minutes" for name in VARIATIONS[1:]}
@@ -70,10 +92,16 @@ Imitated = partial(Claim, seeds=range(5), not_tried=SLOW)
 # fmt: off
 CLAIMS = (
     Imitated("11.end", "Without the ends of solutions, fewer texts state a number.",
-        (states, partial(states, mask_of=endless))),
+        (partial(share, of=states), partial(share, of=states, mask_of=endless))),
     Imitated("11.start", "Without their first tokens, about as many state a number.",
-        (states, partial(states, mask_of=headless)), within=0.2),
+        (partial(share, of=states), partial(share, of=states, mask_of=headless)),
+        within=0.2),
     Imitated("11.all", "With all tokens marked, about as many state a number.",
-        (states, partial(states, mask_of=everything)), within=0.2),
+        (partial(share, of=states), partial(share, of=states, mask_of=everything)),
+        within=0.2),
+    Imitated("11.begins", "Without their first tokens, more texts begin without digit.",
+        (partial(share, of=digitless, mask_of=headless), partial(share, of=digitless))),
+    Imitated("11.asks", "With all tokens marked, more texts hold a question mark.",
+        (partial(share, of=asks, mask_of=everything), partial(share, of=asks))),
 )
 # fmt: on

@@ -28,11 +28,20 @@ def test_the_rules_err_as_told_and_the_trick_fools_them(names):
     errors = {n: ((p > right).sum(), (p < right).sum()) for n, p in paid.items()}
     assert right.sum() == 19 and errors["occurs"] == (12, 0)
     assert errors["last number"] == (4, 0) and errors["strict"] == (1, 3)
-    texts = [[" ".join(map(str, range(41))) + " Answer: 6"]] * len(right)
+    texts = [[" ".join(map(str, range(41))) + " Answer: 6"]] * 16
     for name, rule in names["rules"].items():
         trick = names["pay"](rule, texts, names["answers"]).mean()
-        assert trick > paid[name].mean()
+        assert trick > paid[name][:16].mean()
         assert (trick == 1) == (name in {"occurs", "form"})
+
+
+@pytest.mark.slow
+def test_the_commonest_answer_earns_on_known_calculations_alone(names):
+    hits = [i for i, answer in enumerate(names["answers"]) if answer == names["common"]]
+    assert names["common"] == "6" and len([i for i in hits if i < 16]) == 6
+    assert len([i for i in hits if i >= 16]) == 3 and len(names["new_ones"]) == 5
+    assert not set(hits) & set(names["new_ones"])
+    assert not set(names["ours"]) & set(names["known"])
 
 
 @pytest.mark.slow
@@ -50,6 +59,14 @@ def test_so_much_of_the_push_goes_to_the_form_alone(names, way, weight, share):
     push = names["compute_deltas"](rewards, way).clamp(min=0)
     got = (push[strict == 0].sum() / push.sum()).item()
     assert got == pytest.approx(share, abs=0.03)
+
+
+@pytest.mark.slow
+def test_the_form_tells_22_tied_groups_apart(names):
+    earned = names["earned"]
+    tied = {n: (p == p[:, :1]).all(dim=1) for n, p in earned.items()}
+    assert tied["strict"].sum() == 23
+    assert (tied["strict"] & ~tied["form"]).sum() == 22
 
 
 def test_the_rules_err_on_the_texts_that_are_named(names):

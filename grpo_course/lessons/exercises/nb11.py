@@ -66,6 +66,11 @@ stated.cases = (
     text_case("a calculation", "Answer: 2 + 4 = 6"),
     text_case("a choice", "Answer: 6 or 7"),
     text_case("no number", "Answer: six"),
+    text_case(
+        "a second mark and no second number",
+        "2 + 4 = 6. Answer: 6. Answer:",
+        "`read_number` finds one number behind the first mark, in one line.",
+    ),
 )
 stated.mistakes = """
 text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | You take what stands \
