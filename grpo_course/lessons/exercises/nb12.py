@@ -101,7 +101,7 @@ def add_gradients(policy, rollout, deltas):
 TIED = [0.0, 0.0, 0.0, 0.0]
 MIXED = [1.5, -0.5, -0.5, -0.5]
 add_gradients.insight = (
-    "The same gradient in an eighth of the memory: backward() adds, so a mean over "
+    "The same gradient, with one group in memory: backward() adds, so a mean over "
     "groups can be taken one group at a time. It is called gradient accumulation."
 )
 add_gradients.cases = (
