@@ -7,6 +7,7 @@ from functools import partial
 import torch
 from torch import Generator, Tensor
 
+from claims.report import BEST
 from claims.runner import PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.sort import (
@@ -21,6 +22,7 @@ from grpo_course.sort import (
     sort_exact_reward,
 )
 
+LESS = {BEST: "here the best rate is the one that leaves least"}
 FREQUENT = 12  # responses to a prompt that the start says most often
 
 
@@ -45,13 +47,15 @@ def graded(
     shown: int = 18,
     turned: bool = False,
     reward_fn: Callable = sort_distance_reward,
+    wrong: str = "",
 ) -> Tensor:
     """P(sorted) after 200 steps against a grader that errs. -> [seed]
 
     The KL is exact and in the loss, or an estimate of the sampled tokens. `errors_on`
     is all responses, or those that the start says "often" or "seldom"; with an empty
     one the grader is right. `shown` is how many steps the start has imitated; `turned`
-    takes KL(ref||pi).
+    takes KL(ref||pi). `wrong` asks for the probability of wrong responses instead:
+    those that the grader "preferred" to the right one, or the "other" ones.
     """
     prompts, seeds = PROMPT_SETS[setting.prompts], setting.seeds
     model = imitated(prompts, seeds, shown)
@@ -86,6 +90,12 @@ def graded(
         adam.zero_grad()
         (loss + beta * kl).sum().backward()
         adam.step()
+    if wrong:
+        sort = (prompts.sort(dim=-1).values * torch.tensor([25, 5, 1])).sum(dim=-1)
+        right = points.gather(-1, sort[:, None].expand(len(seeds), -1, 1))
+        asked = points > right if wrong == "preferred" else points < right
+        probs = all_log_probs(model, prompts).detach().exp()
+        return (probs * asked).sum(dim=-1).mean(dim=-1)
     return exact_sorted_probability(model, prompts).mean(dim=-1).detach()
 
 
@@ -112,5 +122,13 @@ CLAIMS = (
     Claim("05.k3", "As a loss against a grader that errs, corrected k3 saves more.",
         (partial(graded, beta=1.0, estimator="corrected_k3"),
          partial(graded, beta=3.0, estimator="k3"))),
+    Claim("05.preferred", "KL(ref||π) leaves more to responses the grader prefers.",
+        (partial(graded, beta=1.0, turned=True, wrong="preferred"),
+         partial(graded, beta=1.0, estimator="corrected_k3", wrong="preferred")),
+        not_tried=LESS),
+    Claim("05.kept", "It leaves more to the other wrong responses, too.",
+        (partial(graded, beta=1.0, turned=True, wrong="other"),
+         partial(graded, beta=1.0, estimator="corrected_k3", wrong="other")),
+        not_tried=LESS),
 )
 # fmt: on
