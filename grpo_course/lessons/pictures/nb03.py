@@ -22,9 +22,9 @@ def grid(side: int = 9) -> Tensor:
 def push(probs: Tensor, chosen: Tensor, deltas: Tensor) -> Tensor:
     """What groups do to the logits: the mean of delta * grad log pi. [group answer]
 
-    probs [answer] is the policy, chosen and deltas [group trial] are its groups.
+    chosen and deltas [group trial]; probs is one policy, [answer], or each group's own.
     """
-    scores = one_hot(chosen, len(probs)) - probs  # [group trial answer]
+    scores = one_hot(chosen, probs.shape[-1]) - probs[..., None, :]
     return (deltas[..., None] * scores).mean(dim=-2)
 
 
@@ -40,31 +40,28 @@ def average_push(
     return torch.stack(averages)
 
 
-def run_of_three(
-    earned: Tensor, deltas_of: Callable[[Tensor], Tensor], seed: int, steps: int = 60
-) -> Tensor:
-    """Updates from equal chances, groups of 4: the policies before, [step answer]."""
-    dice, logits = Generator().manual_seed(seed), torch.zeros(len(earned))
+def runs_of_three(earned: Tensor, deltas_of: Callable[[Tensor], Tensor]) -> Tensor:
+    """A hundred runs in groups of 4, from equal chances. -> [run step answer]"""
+    dice, logits = Generator().manual_seed(0), torch.zeros(100, len(earned))
     path = []
-    for _ in range(steps):
-        path.append(logits.softmax(dim=0))
-        group = torch.multinomial(path[-1], 4, replacement=True, generator=dice)[None]
-        logits = logits + push(path[-1], group, deltas_of(earned[group]))[0]
-    return torch.stack(path)
+    for _ in range(60):
+        path.append(logits.softmax(dim=-1))
+        groups = torch.multinomial(path[-1], 4, replacement=True, generator=dice)
+        logits = logits + push(path[-1], groups, deltas_of(earned[groups]))
+    return torch.stack(path, dim=1)
 
 
 def plot_simplex(
-    rewards: Tensor, push: Callable[[Tensor], Tensor], paths: Sequence[Tensor]
+    rewards: Tensor, deltas_of: Callable[[Tensor], Tensor], paths: Sequence[Tensor]
 ) -> Axes:
     """Policies over three answers as points of a triangle: average updates, and runs.
 
-    push gives the average update of the logits at policies, [point answer] -> same; a
-    path is [step answer]. An arrow shows which way an update moves, a dot that there is
-    none.
+    A path is [step answer]. An arrow shows which way an average update moves, a dot
+    that there is none.
     """
     ax, grey = axes_row(width=5.4, height=4.0)[0], "#777777"
     points = grid()
-    pushes = push(points)
+    pushes = average_push(points, rewards, deltas_of)
     moves = points * (pushes - (points * pushes).sum(dim=-1, keepdim=True))
     (x, y), arrows = (points @ CORNERS).T, moves @ CORNERS
     longest = arrows.norm(dim=-1).max()
