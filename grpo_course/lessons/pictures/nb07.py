@@ -164,6 +164,8 @@ def plot_pushes(
     corners = [f"answer {n}, $R$ = {reward:g}" for n, reward in zip("ABC", rewards)]
     name_corners(right, corners)
     right.set_title("the pushes, drawn twice as long, do not")
+    told = ", ".join(f"{n} {push:+.3g}" for n, push in zip("ABC", pushes.sum(dim=0)))
+    describe(right.figure, f"Deltas add up to {deltas.sum():g}, the pushes to {told}.")
     plt.tight_layout()
     return [left, right]
 
