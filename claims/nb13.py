@@ -46,8 +46,9 @@ def per_token(new, old, deltas) -> Tensor:
 
 def per_response(new, old, deltas) -> Tensor:
     """GSPO: the clip of a response as a whole."""
-    ratio = (new - old).mean(-1).exp()
-    return -torch.minimum(ratio * deltas, ratio.clamp(0.97, 1.04) * deltas).mean()
+    ratio, epsilon = (new - old).mean(-1).exp(), 0.2 / new.shape[-1] ** 0.5
+    held = ratio.clamp(1 - epsilon, 1 + epsilon)
+    return -torch.minimum(ratio * deltas, held * deltas).mean()
 
 
 def weighted(new, old, deltas) -> Tensor:

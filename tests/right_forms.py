@@ -428,7 +428,6 @@ RIGHT = pairs(
             "sampled_entropy": float(torch.where(mask, -old, 0).sum() / mask.sum()),
             "tokens": int(mask.sum()),
         },
-        "td_errors": lambda r, v, g: r + g * F.pad(v, (0, 1))[:, 1:] - v,
         "generalized_advantages": lambda r, v, g, lam: torch.stack(
             [
                 sum(
@@ -440,6 +439,7 @@ RIGHT = pairs(
             1,
         ),
         "ppo_step": _step_by_losses,
+        "remember": lambda r, u: (r - u.unsqueeze(-1), 0.9 * u + 0.1 * r.mean(2)),
         "bradley_terry_loss": [
             lambda c, r: F.softplus(r - c).mean(),
             lambda c, r: F.binary_cross_entropy_with_logits(c - r, torch.ones_like(c)),
@@ -525,10 +525,9 @@ RIGHT = pairs(
                 * (2 / len(given + word))
             ),
         ],
-        "sequence_loss": lambda new, old, d: torch.where(
-            d > 0,
-            -d * (new - old).mean(-1).exp().clamp(max=1.04),
-            -d * (new - old).mean(-1).exp().clamp(min=0.97),
+        "sequence_loss": lambda new, old, d: torch.maximum(
+            -d * (r := (new.mean(-1) - old.mean(-1)).exp()),
+            -d * r.clip(1 - (e := 0.2 / math.sqrt(new.size(-1))), 1 + e),
         ).mean(),
         "weighted_loss": lambda new, old, d: (
             sum(
@@ -669,7 +668,6 @@ PACKAGE = {
     "inner_step_loss": inner_step_loss,
     "gradient_by_log_probs": gradient_by_log_probs,
     "center_for_token_mean": center_for_token_mean,
-    "td_errors": ppo.td_errors,
     "generalized_advantages": ppo.generalized_advantages,
     "bradley_terry_loss": preferences.bradley_terry_loss,
     "shifted_log_probs": shifted_log_probs,

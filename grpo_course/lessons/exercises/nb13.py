@@ -14,30 +14,34 @@ from grpo_course.lessons.exercises.shared import NEXT_TO_IMPOSSIBLE, numbers
 def sequence_loss(log_probs, old_log_probs, deltas):
     """[batch trial pos] twice, [batch trial] -> scalar"""
     ratio = (log_probs - old_log_probs).mean(-1).exp()
-    held = ratio.clamp(0.97, 1.04)
+    epsilon = 0.2 / log_probs.shape[-1] ** 0.5
+    held = ratio.clamp(1 - epsilon, 1 + epsilon)
     return -torch.minimum(ratio * deltas, held * deltas).mean()
 
 
-def _sequence_case(description, means, deltas):
-    """Responses of four tokens whose ratios have these geometric means."""
+def _sequence_case(description, means, deltas, length=4):
+    """Responses of so many tokens whose ratios have these geometric means."""
     means = torch.tensor(means).log()[..., None]
-    old = -3.0 - numbers(*means.shape[:-1], 4).abs()
-    new = old + means + torch.tensor([-0.9, 0.3, 0.2, 0.4])  # which add up to 0
+    old = -3.0 - numbers(*means.shape[:-1], length).abs()
+    apart = torch.tensor([-0.9, 0.3, 0.2, 0.4])  # which add up to 0
+    new = old + means + apart.repeat(length // 4)
     return case(description, log_probs=new, old_log_probs=old, deltas=deltas)
 
 
 sequence_loss.insight = (
-    "One ratio a response: it is clipped or kept as a whole, and its range is narrower."
+    "One ratio a response: it is clipped or kept as a whole. The mean of n independent "
+    "numbers spreads √n times less than each, so the range is √n times narrower."
 )
 sequence_loss.cases = (
-    _sequence_case("one good response above the range", [[1.2]], [[1.0]]),
+    _sequence_case("one good response above the range", [[1.15]], [[1.0]]),
     _sequence_case(
-        "two prompts, three responses",
-        [[0.9, 1.01, 1.1], [1.06, 0.95, 0.98]],
+        "two prompts, three responses of sixteen tokens",
+        [[0.9, 1.01, 1.1], [1.06, 0.94, 0.98]],
         [[1.0, -2.0, 0.5], [-1.0, -0.3, 2.0]],
+        length=16,
     ),
     _sequence_case(
-        "four responses of four tokens", [[2, 0.99, 1.03, 0.7]], [[1, 2, -1, -2.0]]
+        "four responses of four tokens", [[2, 0.93, 1.07, 0.7]], [[1, 2, -1, -2.0]]
     ),
     NEXT_TO_IMPOSSIBLE,
 )
@@ -52,9 +56,6 @@ ratio of its own. Take the mean over the last axis alone.
 return compute_loss(log_probs, deltas, "clipped", old_log_probs) | These are the \
 ratios of single tokens. GSPO has one for each response: the exp of the mean of their \
 logarithms.
-(log_probs - old_log_probs).mean(-1).exp() => (log_probs.exp().mean(-1) / \
-old_log_probs.exp().mean(-1)) | You add probabilities. A response's probability is \
-the product of its tokens', so take the mean of their logarithms, and exp comes last.
 log_probs - old_log_probs => log_probs / old_log_probs | You divide \
 log-probabilities. The logarithm of a ratio is their difference.
 torch.minimum(ratio * deltas, held * deltas) => (held * deltas) | Only the clipped \
@@ -63,8 +64,13 @@ torch.minimum(ratio * deltas, held * deltas) => (torch.minimum(ratio, held) * de
 | You take the minimum before the deltas, which turns it round where a delta is \
 negative. Multiply first.
 minimum => maximum | max for min: the clip takes the smaller product.
-.clamp(0.97, 1.04) => .clamp(0.8, 1.2) | This is the range for single tokens. For \
-responses it is 0.97 to 1.04.
+0.2 / log_probs.shape[-1] ** 0.5 => 0.2 | This is the range for single tokens. A \
+mean of independent numbers spreads less: by how much?
+ ** 0.5 => | You divide by n, as the variance does. The spread is its root.
+shape[-1] => shape[-2] | This shrinks the range by the number of responses. The mean \
+is over the tokens of each.
+log_probs.shape[-1] ** 0.5 => 24**0.5 | The range is that of responses of 24 tokens. \
+Take the length from the shape of `log_probs`.
 """
 
 
