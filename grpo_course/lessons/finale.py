@@ -89,8 +89,9 @@ def held_out(
     record: Sequence[Run],
     stops: Sequence[int] = (0, 4, 8, 16, 32),
     split: str = SAME,
+    arm: str = FIRST,
 ) -> list[dict[str, Any]]:
-    """What the runs of FIRST were asked at every stop, and whether it came out right.
+    """What the runs of an arm were asked at every stop, and whether it came out right.
 
     Of the two splits, "new wordings" tells calculations of training in other sentences.
 
@@ -98,7 +99,7 @@ def held_out(
     was right, by stop
     """
     found = []
-    for run in runs(record):
+    for run in runs(record, arm):
         rows = [r for r in run["rows"] if r["update"] in stops]
         rows = [r for r in rows if (r.get("split"), r.get("way")) == (split, "greedy")]
         # A run of the record asked problems of its own, made from its seed.
