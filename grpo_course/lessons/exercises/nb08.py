@@ -10,68 +10,21 @@ KNOBS = (
     "Use the arguments."
 )
 RESPONSES = (
-    ("a reward at the end", "", [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
+    ("a reward at the end", "", 0.9, 0.6, [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
     (
         "as many responses as tokens",
         "",
+        0.9,
+        0.6,
         [[0.0, 1.0, 2.0], [0.5, 0.0, 1.0], [0.0, 0.0, 3.0]],
         [[0.5, 1.5, 1.0], [1.0, 0.2, 0.7], [2.0, 0.4, 0.9]],
     ),
-    ("other knobs", KNOBS, [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
-    ("nothing is discounted", "", [[0.0, 2.0, 0.0, 1.0]], [[0.3, 1.2, 0.8, 0.1]]),
-    ("one token", "", [[2.0], [1.0]], [[0.5], [1.5]]),
+    ("other knobs", KNOBS, 0.7, 1.0, [[0.0, 0.0, 0.5]], [[0.25, 0.4, 0.3]]),
+    ("one token", "", 0.7, 0.5, [[2.0], [1.0]], [[0.5], [1.5]]),
 )
-
-
-def token_cases(**knobs):
-    """The same responses for two exercises; of each knob one number a case."""
-    settings = [dict(zip(knobs, each)) for each in zip(*knobs.values())]
-    return tuple(
-        case(description, hint, rewards=rewards, values=values, **setting)
-        for (description, hint, rewards, values), setting in zip(RESPONSES, settings)
-    )
 
 
 @exercise("8.1")
-def td_errors(rewards, values, gamma):
-    """float [trial pos], float [trial pos], float -> float [trial pos]"""
-    after = torch.zeros_like(values)
-    after[:, :-1] = values[:, 1:]
-    return rewards + gamma * after - values
-
-
-td_errors.insight = (
-    "Each token is judged by what it changed: what it was paid, plus what is expected "
-    "after it, minus what was expected before."
-)
-td_errors.cases = token_cases(gamma=(0.9, 0.9, 0.6, 1.0, 0.8))
-td_errors.mistakes = """
-zeros_like(values) => clone(values) | You bootstrap beyond the end: after the last \
-token there is no next value. Its TD error is reward minus value.
-rewards + gamma * after - values => gamma * (rewards + after - values) | \
-You discount everything. Only the next value is multiplied by gamma.
-return rewards + gamma * values.roll(-1, 1) - values | Your last token sees the first \
-value: roll and index -1 wrap around. After the last token the next value is zero.
-after[:, :-1] = values[:, 1:] => after[:, 1:] = values[:, :-1] | You shifted the \
-wrong way: this adds the value of the token before. What is still to come is judged \
-at the next token.
-- values => | The token's own value is missing: subtract what the critic expected \
-before.
-after[:, :-1] = values[:, 1:] => after[:-1] = values[1:] | You shifted along the \
-wrong axis: this adds the value of the next response. The next token stands along \
-pos, the last axis.
-zeros_like(values) => clone(values) && after[:, :-1] = values[:, 1:] => after[:, :-1] \
-= values[:, 1:]; after[:, -1] = (values - rewards)[:, -1] / gamma | The last token is \
-left at 0. Nothing is expected after it, so its TD error is reward minus value.
-return rewards.flip(1).cumsum(1).flip(1) - values | This is return minus value: all \
-later rewards count. A TD error looks one token ahead; what comes after that is in \
-the next value.
-return rewards[:, :-1] + gamma * values[:, 1:] - values[:, :-1] | The last token is \
-missing. Nothing is expected after it, so its TD error is reward minus value.
-"""
-
-
-@exercise("8.2")
 def generalized_advantages(rewards, values, gamma, lam):
     """float [trial pos], float [trial pos], float, float -> float [trial pos]"""
     after = torch.zeros_like(values)
@@ -88,8 +41,9 @@ generalized_advantages.insight = (
     "One pass from the end: each token's TD error plus gamma times lam of the "
     "advantage after it."
 )
-generalized_advantages.cases = token_cases(
-    gamma=(0.9, 0.9, 0.7, 1.0, 0.7), lam=(0.6, 0.6, 1.0, 0.0, 0.5)
+generalized_advantages.cases = tuple(
+    case(description, hint, rewards=rewards, values=values, gamma=gamma, lam=lam)
+    for description, hint, gamma, lam, rewards, values in RESPONSES
 )
 generalized_advantages.mistakes = """
 errors[:, t] + gamma * lam * delta => gamma * lam * (errors[:, t] + delta) | You \
@@ -172,7 +126,7 @@ def samples_of(rate, optimizer, scale=1.0, shared=False):
     return samples
 
 
-@exercise("8.3", use=stepped)
+@exercise("8.2", use=stepped)
 def ppo_step(actor, critic, optimizer, old_log_probs, old_values, deltas):
     """function, function, optimizer, float [batch trial pos] three times -> loss []"""
     ratio = torch.exp(actor() - old_log_probs)
@@ -255,4 +209,50 @@ loss.detach() => loss.item() | .item() takes the number out of its tensor. Retur
 loss.detach(), a tensor without the graph.
 loss.detach() => loss | The loss still carries the graph that made it. Return \
 loss.detach(), which keeps the number and lets go of the graph.
+"""
+
+
+@exercise("8.3")
+def remember(rewards, usual):
+    """float [seed batch trial], float [seed batch] -> the deltas, and the new usual"""
+    deltas = rewards - usual[..., None]
+    return deltas, usual + 0.1 * deltas.mean(dim=-1)
+
+
+remember.insight = (
+    "A baseline that knows the prompt, and no network: each reward is compared with "
+    "what its prompt usually earned, before it enters the memory."
+)
+remember.cases = (
+    case("a response to each", rewards=[[[1.0], [3.0]]], usual=[[0.5, 2.0]]),
+    case("several", rewards=[[[1.0, 2.0, 0.0], [3.0, 1.0, 2.0]]], usual=[[0.5, 2.5]]),
+    case("two seeds", rewards=numbers(2, 2, 2), usual=numbers(2, 2, shift=1.0)),
+)
+remember.mistakes = """
+deltas, usual => deltas - 0.1 * deltas.mean(dim=-1)[..., None], usual | Your memory \
+already holds the reward that it is to judge, so a part of the surprise is lost. \
+Compare first, remember afterwards.
+rewards - usual[..., None] => rewards - usual[..., None, :] | usual lines up with the \
+wrong axis. Give it an axis of length one for trial, at the end.
+deltas.mean(dim=-1) => deltas.mean() | All prompts are remembered by the same amount. \
+Each prompt of each seed has its own memory: take the mean over trial alone.
+deltas.mean(dim=-1) => deltas.mean(dim=-2).expand_as(usual) | You average over the \
+prompts. A memory belongs to one prompt: take the mean over trial, the last axis.
+deltas.mean(dim=-1) => deltas.sum(dim=-1) | The more responses, the further your \
+memory moves. Take the mean over trial.
+usual + 0.1 * deltas => usual - 0.1 * deltas | Your memory moves away from what was \
+earned. Add a tenth of the surprise.
+usual + 0.1 * deltas => 0.1 * rewards | Your memory forgets all that went before. \
+Start from the old one, and add a tenth of the surprise.
+0.1 * deltas => 0.1 * rewards | Your memory grows with every reward, even one that is \
+as usual. Add a tenth of the surprise, not of the reward.
+0.1 * deltas => deltas | Your memory holds the last rewards alone. Move it a tenth of \
+the way.
+return usual[..., None] - rewards, usual + 0.1 * (rewards.mean(-1) - usual) | Your \
+deltas have the wrong sign: more than usual is good news.
+deltas = rewards - usual[..., None] => deltas = rewards - rewards.mean(dim=(-2, -1), \
+keepdim=True) | You subtract the mean of the batch. Subtract what each prompt usually \
+earned.
+return rewards, usual + 0.1 * (rewards.mean(-1) - usual) | These are the rewards \
+themselves. A delta is the reward minus what its prompt usually earned.
 """

@@ -54,7 +54,7 @@ def plot_value_steps(values: Tensor, reward: float) -> Axes:
     ticks = [t + 0.5 for t in range(len(values))]
     ax.set_xticks(ticks, [f"token {t}" for t in range(len(values))])
     ax.set(xlim=(-0.6, len(values) + 0.7), ylim=(0, 1.1 * max(levels)))
-    finish(ax, "", "reward still expected").grid(visible=False, axis="x")
+    finish(ax, "", "reward expected or paid").grid(visible=False, axis="x")
     told = ", ".join(f"{t}: {error:+.1f}" for t, error in enumerate(errors))
     describe(
         ax.figure,
