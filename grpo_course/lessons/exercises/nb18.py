@@ -17,14 +17,14 @@ SIDES = (
     "A coin may fall unevenly to either side, and nobody said before which: as many "
     "lost rows would have surprised you no less than as many won ones."
 )
-EXACTLY = "At least so unevenly: the falls that are more uneven still count, too."
-MORE = "At least so unevenly: the fall that you saw counts as well."
+EXACTLY = "At least as unevenly: the falls that are more uneven still count, too."
+MORE = "At least as unevenly: the fall that you saw counts as well."
 WAYS = (
     "Twelve flips with two heads or fewer, or with ten or more, are at least as uneven "
     "as ten and two. Count their ways, and divide by all of them."
 )
 EVEN = (
-    "Where as many were lost as won, every fall is at least so uneven: 1. Both sides "
+    "Where as many were lost as won, every fall is at least as uneven: 1. Both sides "
     "together hold the middle twice, so cut at 1."
 )
 FEW = "Count from the smaller number: up to the larger one it is nearly all falls."
@@ -49,7 +49,7 @@ min(lost, won) => max(lost, won) | {FEW}
 min(lost, won) => lost | Start from the smaller of the two, whichever that is.
 min(lost, won) => won | Start from the smaller of the two, whichever that is.
 min(1.0, 2 * ways / 2**flips) => 1 - 2 * ways / 2**flips | That is how often a coin \
-falls more evenly: the question is how often it falls at least so unevenly.
+falls more evenly: the question is how often it falls at least as unevenly.
 """
 
 
