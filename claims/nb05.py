@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from claims.report import BEST
 from claims.runner import PROMPT_SETS, Claim, Setting
 from grpo_course.formulas import exact_kl, kl_values
+from grpo_course.lessons.preferences import marks_of
 from grpo_course.sort import (
     SortModel,
     all_log_probs,
@@ -74,7 +75,7 @@ def graded(
     dice = [Generator().manual_seed(seed) for seed in seeds]
     for _ in range(round(200 * setting.length)):
         responses = generate_responses(prompts, model, 10, dice)
-        rewards = points.gather(-1, (responses * torch.tensor([25, 5, 1])).sum(dim=-1))
+        rewards = marks_of(points, responses)
         deltas = rewards - rewards.mean(dim=-1, keepdim=True)
         log_probs = compute_log_probs(prompts, responses, model)
         loss = -(deltas[..., None] * log_probs).mean(dim=(-3, -2, -1))  # [seed]
@@ -91,8 +92,8 @@ def graded(
         (loss + beta * kl).sum().backward()
         adam.step()
     if wrong:
-        sort = (prompts.sort(dim=-1).values * torch.tensor([25, 5, 1])).sum(dim=-1)
-        right = points.gather(-1, sort[:, None].expand(len(seeds), -1, 1))
+        truth = prompts.sort(dim=-1).values[:, None].expand(len(seeds), -1, 1, 3)
+        right = marks_of(points, truth)
         asked = points > right if wrong == "preferred" else points < right
         probs = all_log_probs(model, prompts).detach().exp()
         return (probs * asked).sum(dim=-1).mean(dim=-1)

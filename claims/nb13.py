@@ -10,6 +10,7 @@ from torch import Tensor
 from claims.nb04 import clipped_alone
 from claims.runner import Claim, Setting
 from grpo_course.formulas import LOSS_MODES, compute_deltas, compute_loss
+from grpo_course.lessons.exercises.nb13 import sequence_loss
 from grpo_course.off_policy import StaleSampler
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import (
@@ -42,13 +43,6 @@ def no_minimum(setting: Setting) -> Tensor:
 def per_token(new, old, deltas) -> Tensor:
     """The clip of each token by itself, as a loss. -> scalar"""
     return compute_loss(new, deltas, "clipped", old).mean()
-
-
-def per_response(new, old, deltas) -> Tensor:
-    """GSPO: the clip of a response as a whole."""
-    ratio, epsilon = (new - old).mean(-1).exp(), 0.2 / new.shape[-1] ** 0.5
-    held = ratio.clamp(1 - epsilon, 1 + epsilon)
-    return -torch.minimum(ratio * deltas, held * deltas).mean()
 
 
 def weighted(new, old, deltas) -> Tensor:
@@ -107,7 +101,7 @@ CLAIMS = (
          partial(sorting, lag=4, old_log_probs_from="sampler"))),
     Once("13.gspo",
         "At 24 tokens, a clip for each response leads a clip for each token.",
-        (partial(share_of_ones, loss_fn=per_response),
+        (partial(share_of_ones, loss_fn=sequence_loss),
          partial(share_of_ones, loss_fn=per_token))),
     Once("13.imbalance",
         "A clip for each token learns more if it lets go of all that is outside it.",

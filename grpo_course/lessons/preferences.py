@@ -278,10 +278,15 @@ def plus_minus(changes: Tensor) -> str:
     return f"{mean:+.2f} ± {error:.2f}"
 
 
+def marks_of(marks: Tensor, responses: Tensor) -> Tensor:
+    """What responses earn by a table. [... batch all], int [... batch trial pos]"""
+    places = 5 ** torch.arange(2, -1, -1)  # a response as a number in base 5
+    return marks.gather(-1, (responses * places).sum(-1))
+
+
 def judged_by(marks: Tensor) -> Callable[[Rollout], Tensor]:
     """A table of marks as the loop wants a reward: rollout -> [seed batch trial]"""
-    places = 5 ** torch.arange(2, -1, -1)  # a response as a number in base 5
-    return lambda rollout: marks.gather(-1, (rollout.responses * places).sum(-1))
+    return lambda rollout: marks_of(marks, rollout.responses)
 
 
 def watch_both(
