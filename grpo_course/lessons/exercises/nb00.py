@@ -38,8 +38,6 @@ mean(dim=-1, keepdim=True) => mean() | You subtract the mean of the whole batch,
 across prompts. Each row is a group with its own mean: say along which axis.
 std(dim=-1, keepdim=True) => std() | You divide by the spread of the whole batch, \
 across prompts. Each row is a group with its own spread: say along which axis.
-mean(dim=-1 => mean(dim=0 && std(dim=-1 => std(dim=0 | You compare along the batch \
-axis, across prompts. A group is a row: mean and spread go along trial, the last axis.
 return rewards - rewards.mean(-1, keepdim=True) | The division is missing: subtract \
 the mean, then divide by the group's standard deviation.
 return rewards / (rewards.std(-1, keepdim=True) + 1e-4) | The mean is missing: \
@@ -119,7 +117,4 @@ take both means before you multiply. The deltas of a group add up to zero, so no
 is left. Multiply first, each response by its own delta.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after \
 batch. As it is, the dice of one prompt meet the responses of another.
-group_deltas(rewards) => (rewards - rewards.mean()) / (rewards.std() + 1e-4) | You \
-compare all responses with each other, across prompts. Each row of rewards is a group \
-of its own.
 """

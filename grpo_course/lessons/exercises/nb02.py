@@ -230,14 +230,9 @@ naive_loss(log_probs, rewards) => -log_probs.mean() | The rewards do not count: 
 each response's log-probabilities with its reward.
 sort_distance_reward) => sort_distance_reward); rewards = rewards - \
 rewards.mean(dim=-1, keepdim=True) | {BASELINE}
-sort_distance_reward) => sort_distance_reward); rewards = (rewards - \
-rewards.mean(dim=-1, keepdim=True)) / (rewards.std(dim=-1, keepdim=True) + 1e-4) | \
-{BASELINE}
 naive_loss(log_probs, rewards) => naive_loss(rewards, log_probs) | You have exchanged \
 the arguments, and broadcasting lets it pass: the log-probabilities come first, then \
 the deltas.
-sort_distance_reward) => sort_exact_reward) | You pay for whole answers alone, as \
-sort_exact_reward does. Asked is sort_distance_reward, which pays for each number.
 responses, model) => responses, model).exp() | You weigh probabilities. The policy \
 gradient is that of the log-probability: leave out the exp.
 compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, \

@@ -79,7 +79,6 @@ old_log_probs.
 torch.exp(log_probs - old_log_probs) => torch.exp(log_probs - old_log_probs).detach() \
 | You detach the ratio, so no gradient reaches log_probs and nothing learns. The ratio \
 is what the loss pushes; only old_log_probs is frozen.
--torch => torch | The minus sign is missing: an optimizer would minimize the objective.
 torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide \
 log-probabilities. They are negative, so their quotient falls as a token becomes \
 likelier. The ratio is exp of their difference.
@@ -165,12 +164,8 @@ deltas > 0 => deltas >= 0 && deltas < 0 => deltas <= 0 | You count tokens whose 
 is zero. They had no gradient that clipping could have taken.
 1 + epsilon => epsilon && 1 - epsilon => -epsilon | You compare the ratio with epsilon \
 alone. It lies around 1: the range goes from 1 - epsilon to 1 + epsilon.
-1 - epsilon => 1 / (1 + epsilon) | Your lower bound is 1 / (1 + epsilon). The range is \
-as wide below 1 as above: it begins at 1 - epsilon.
 low | high => ~(low | high) | This is the share of tokens that keep their gradient. \
 The share that loses it is asked for.
 low | high) => low | high).any(dim=-1) | You count responses with such a token. The \
 share of tokens is asked for.
-.float().mean() => .sum() | This is a count. A fraction is the mean over all tokens, \
-and the mean wants floats.
 """

@@ -65,8 +65,6 @@ log_probs.exp() * => log_probs * | You weigh with log-probabilities. The weights
 probabilities: log_probs.exp().
 (log_probs - ref_log_probs) => (ref_log_probs - log_probs) | The log-ratio is upside \
 down, so the result is minus the KL. It is log pi minus log ref.
-(log_probs - ref_log_probs) => (log_probs - ref_log_probs).abs() | You add the area \
-below the line. A token that became rarer counts as negative.
 (log_probs - ref_log_probs) => (log_probs - ref_log_probs).clamp(min=0) | You leave \
 out the area below the line. A token that became rarer counts as negative.
 log_probs.exp() * (log_probs => log_probs.exp().detach() * (log_probs | The values are \
@@ -208,8 +206,6 @@ were sampled with pi_old, so a likely one turns up more often already: weigh wit
 pi / pi_old.
 (log_probs - old_log_probs).exp() => (log_probs / old_log_probs) | A quotient of \
 log-probabilities is no ratio of probabilities: subtract, then exp.
-(log_probs - old_log_probs).exp() => (log_probs - old_log_probs).exp().clamp(0.8, 1.2) \
-| You clip the ratio. That would change the average; nothing is clipped here.
 (torch.expm1(log_ratio) - log_ratio) => (torch.expm1(log_ratio) - log_ratio).detach() \
 | The values are right, but k3 is cut off, so half of the gradient is missing.
 ratio * (torch.expm1(log_ratio) - log_ratio) => log_ratio**2 / 2 | That is k2. Its \

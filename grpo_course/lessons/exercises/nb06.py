@@ -217,42 +217,21 @@ log_probs = compute | You sample in every step. All steps of an epoch use the sa
 responses: that is what the ratio and the clip are for.
 responses = generate => responses = responses if epoch else generate | You sample \
 once. Each epoch begins with new responses of the policy as it is then.
-responses = generate => model, generator, optimizer = start(); responses = generate | \
-You begin anew in each epoch. start() is called once, before the loops.
 epoch % period == 0 => epoch == 0 | Your reference is copied once. Copy it anew every \
 `period` epochs, where epoch % period is 0.
 epoch % period == 0 => True | Your reference is the policy of the epoch. Is it a copy, \
 by copy.deepcopy, and made only where epoch % period is 0?
 log_probs, old, ref, => log_probs, ref, old, | pi_old and pi_ref are exchanged. In the \
 first epoch they are the same.
-loss.detach() => loss | Each loss still carries the graph that made it, so nothing of \
-any step is freed. Append loss.detach(), which keeps the number and lets go of the \
-graph.
-torch.stack(losses) => torch.stack(losses).tolist() | You return a list. One tensor of \
-all losses is asked for: torch.tensor makes it from numbers, torch.stack from tensors.
 losses.append(loss.detach()) => losses.append(loss.detach()); return \
 torch.stack(losses) \
 | Your function returns after the first step. Does `return` stand in the loop?
 log_probs, old, ref, => log_probs, log_probs.detach(), ref, | You note pi_old anew in \
 every step, so the ratio is always 1. Note it once, when the responses are new.
-inner_step_loss(log_probs, old, ref, deltas, beta) => compute_loss(log_probs, deltas, \
-"unclipped", old) + beta * compute_kl_penalty(log_probs, ref) | Nothing is clipped. Is \
-your loss that of exercise 6.1?
-"normalized_rewards" => "centered_rewards" | The deltas are to be those of \
-"normalized_rewards", which divides by the spread of the group.
-model, 4, generator => model, 8, generator | Four responses are asked for to each \
-prompt, and yours are more or fewer.
-deltas, beta) => deltas, 1.0) | Your KL is not multiplied by beta.
 deltas, beta) => deltas, 0.0) | The KL is 0 in all steps: it is missing, or it \
 compares the model with itself as it is now.
-deltas, beta) => deltas, -beta) | You subtract the KL. The loss is minimized, so a \
-penalty is added.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
 optimizer.zero_grad() before each backward.
-optimizer.step() => | Nothing moves. Zero the gradients, then loss.backward(), then \
-optimizer.step(): is one missing, or out of order? Does the loop score the model that \
-the optimizer moves, and not the reference? And do you give a point for each number in \
-its place? Other rewards may tie all groups.
 """
 
 

@@ -247,9 +247,6 @@ log_line.mistakes = f"""
 {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -old_log_probs.mean() | {NOT_ALL_TOKENS}
 -old_log_probs[mask].mean() => -log_probs[mask].mean() | {SAMPLER}
--old_log_probs[mask].mean() => -((old_log_probs * mask).sum(dim=-1) / \
-mask.sum(dim=-1)).mean() | You average each response first, so that a token of a short \
-one weighs more. Take one mean over all tokens of the batch.
 (log_probs - old_log_probs)[mask].exp() => (old_log_probs - log_probs)[mask].exp() | \
 The ratio is upside down. It is pi over pi_old: exp(log_probs - old_log_probs).
 -old_log_probs[mask].mean() => -(old_log_probs[mask].exp() * \
@@ -265,8 +262,6 @@ Rewards can tie at any value: a group where all are right teaches nothing either
 rewards.amax(dim=-1) == rewards.amin(dim=-1) => (rewards[..., 1:] == \
 rewards[..., :-1]).any(dim=-1) | Two equal neighbours do not make a tie. All of the \
 group must agree.
-tied.float() => (rewards.amax() == rewards.amin()).float() | One answer for the whole \
-batch. Ask each group, then take the mean over the groups.
 """
 
 # What a log shows: column -> what it may say -> in words.

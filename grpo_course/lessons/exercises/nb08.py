@@ -187,8 +187,6 @@ CALLED = (
 ppo_step.mistakes = f"""
 loss = -gain => loss = gain | You minimize the gain: the actor is trained backwards. \
 What an optimizer minimizes is minus the gain.
-+ 0.5 * value_loss => + value_loss | The critic's part is twice what is asked: half \
-of the mean squared error, and that times c_V = 0.5.
 old_values + deltas => critic() + deltas | Your target moves along with the critic: \
 value and target differ by the delta, whatever the critic says, and it learns \
 nothing. The target is made of the old values.
@@ -202,11 +200,6 @@ the delta.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
 optimizer.zero_grad() before each backward.
 optimizer.step() => | {STILL}
-loss = -gain + 0.5 * value_loss => loss = gain - 0.5 * value_loss | This is the \
-objective, which is to grow. An optimizer makes a loss small: the loss is minus the \
-objective.
-loss.detach() => loss.item() | .item() takes the number out of its tensor. Return \
-loss.detach(), a tensor without the graph.
 loss.detach() => loss | The loss still carries the graph that made it. Return \
 loss.detach(), which keeps the number and lets go of the graph.
 """
@@ -236,20 +229,14 @@ rewards - usual[..., None] => rewards - usual[..., None, :] | usual lines up wit
 wrong axis. Give it an axis of length one for trial, at the end.
 deltas.mean(dim=-1) => deltas.mean() | All prompts are remembered by the same amount. \
 Each prompt of each seed has its own memory: take the mean over trial alone.
-deltas.mean(dim=-1) => deltas.mean(dim=-2).expand_as(usual) | You average over the \
-prompts. A memory belongs to one prompt: take the mean over trial, the last axis.
 deltas.mean(dim=-1) => deltas.sum(dim=-1) | The more responses, the further your \
 memory moves. Take the mean over trial.
 usual + 0.1 * deltas => usual - 0.1 * deltas | Your memory moves away from what was \
 earned. Add a tenth of the surprise.
-usual + 0.1 * deltas => 0.1 * rewards | Your memory forgets all that went before. \
-Start from the old one, and add a tenth of the surprise.
 0.1 * deltas => 0.1 * rewards | Your memory grows with every reward, even one that is \
 as usual. Add a tenth of the surprise, not of the reward.
 0.1 * deltas => deltas | Your memory holds the last rewards alone. Move it a tenth of \
 the way.
-return usual[..., None] - rewards, usual + 0.1 * (rewards.mean(-1) - usual) | Your \
-deltas have the wrong sign: more than usual is good news.
 deltas = rewards - usual[..., None] => deltas = rewards - rewards.mean(dim=(-2, -1), \
 keepdim=True) | You subtract the mean of the batch. Subtract what each prompt usually \
 earned.

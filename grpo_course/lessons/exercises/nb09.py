@@ -192,8 +192,6 @@ Multiplying does not hide it. Choose before exp: torch.where(mask, log_probs - o
 0.0).
 torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding it is \
 1, and the delta still counts there. Leave the padding out of the sum as well.
-torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio * each | Nothing \
-is clipped: this is the unclipped loss.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * \
 each | You take the clipped gain always. A bad response at a ratio of 50 must still \
 be pushed down: take the smaller of clipped and unclipped, torch.minimum.
@@ -206,12 +204,8 @@ aggregation == => aggregation != | The two means are the wrong way round: \
 'sequence_mean' averages each response first.
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.mean() | You divide each response \
 by the width of the tensor. Padding is not its length: divide by mask.sum(dim=-1).
-(kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => (kept.sum(dim=-1) / \
-mask.sum(dim=-1)).sum() | You add up the responses. Their losses are averaged: mean().
 (kept.sum(dim=-1) / mask.sum(dim=-1)).mean() => kept.sum(dim=-1).mean() | You add up \
 the tokens of each response, and never divide by how many there are: mask.sum(dim=-1).
--kept.sum() / mask.sum() => -kept.mean() | You divide by the size of the tensor. \
-Padding does not count: divide by mask.sum().
 -kept.sum() / mask.sum() => -kept.mean() && -(kept.sum(dim=-1) / \
 mask.sum(dim=-1)).mean() => -kept.mean() | You divide by the width of the tensor. \
 Padding counts in neither sum nor length: divide by mask.sum.
@@ -305,10 +299,6 @@ a token have read it already. Those one place before score it.
 logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong \
 side: these logits score the prompt, and the response begins after it. Count from the \
 end.
-scores.gather(-1, responses[..., None]).squeeze(-1) => logits[..., :-1, \
-:].log_softmax(-1).gather(-1, tokens[..., 1:, None]).squeeze(-1)[..., :width] | You \
-keep the first scores, and those begin inside the prompt, so each stands beside the \
-noted one of another token. The response's own are the last: [..., -width:].
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, \
 log_probs | The old and the new scores are exchanged, so every ratio is turned over. \
 The new ones come first.
@@ -321,14 +311,9 @@ response's own tokens.
 response_mask(responses, eos) => responses != eos | `responses != eos` drops the EOS, \
 which the policy chose, and keeps padding that is another token. Count the EOS before \
 each position.
-response_mask(responses, eos) => response_mask(tokens[..., -width - 1 : -1], eos) | \
-Your mask is cut one place early, like the logits. It belongs to the response's own \
-tokens: tokens[..., -width:].
 response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your mask \
 looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
 the response out first, then count its own EOS.
-masked_clip_loss( => -masked_clip_loss( | Your sign is turned: the loss of \
-9.3 has its minus sign already.
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs \
 the same: average each one first, then the averages.
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \

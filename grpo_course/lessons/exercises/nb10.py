@@ -234,11 +234,6 @@ that `batch.mask` keeps.
 .mean() => .min() | Near 0, too, a healthy policy is surprised by a few tokens, where \
 two are nearly as likely. Take the mean.
 .mean() => .max() | One likely token is in every batch. Take the mean.
-batch = make_trainer(temperature=0.01).collect() => trainer = make_trainer(); batch = \
-trainer.collect() && batch.old_log_probs[batch.mask].mean() > -0.1 => \
-(trainer.score(batch) - batch.old_log_probs).abs().max() < 1e-3 | You score twice in \
-the same way, and both times the same mistake is made. Compare scores with what was \
-sampled.
 """
 
 
@@ -274,8 +269,6 @@ ratios_start_at_one.mistakes = f"""
 {LOUD} `update` returns what is logged, in the order of MEASURES: the ratios are \
 stats[3].
 (stats[3] - 1).abs().max() < 1e-3 => (stats[3] == 1).all() | {LAST_BIT}
-(stats[3] - 1).abs().max() => (1 - stats[3]).max() | You look for ratios below 1 \
-alone. Take the absolute deviation.
 1e-3 => 0.05 | The tolerance is too wide, or you take a spread, which does not see \
 what \
 moves all ratios alike. Some bugs move a ratio by a few hundredths only. Nothing was \
@@ -292,9 +285,6 @@ step. The policy has moved by then, and its ratios may differ from 1.
 stats, _ = trainer.update(trainer.collect()) => trainer.step() && (stats[3] - \
 1).abs().max() => abs(trainer.log[-1]["ratio_high"] - 1) | The log holds the last \
 inner step, when the policy has moved. Collect a rollout and update once.
-1e-3 => 0.2 | The tolerance is as wide as the clip range, and rounding passes, as \
-when you count clipped tokens. Nothing was learned yet, so next to no deviation is \
-allowed.
 """
 
 
@@ -382,6 +372,4 @@ has fallen get no pull.
 good and bad and => good and | You ask about good tokens alone.
 above < 0 < below => 0 < below | You ask below the reference alone, where a pull that \
 is the same everywhere looks right. Ask above it as well.
-above < 0 < below => above < 0 | You ask above the reference alone, where a pull that \
-is the same everywhere looks right. Ask below it as well.
 """

@@ -90,8 +90,6 @@ and a text that goes on behind its answer states none.
 read_number(said) => read_number(said.split(" ")[0]) | You read the first word \
 behind the mark. Give `read_number` the whole line, and it says whether there is one \
 number in it.
-read_number(said) => (int(said) if said.isdigit() else None) | You read digits only. \
-`read_number` knows prices, units and full stops, too.
 read_number(said) => said | You return a text. Give it to `read_number`.
 None if "\\n" in said else read_number(said) => (None if "\\n" in said else \
 read_number(said)) or 0 | Where there is no number you return 0. \
@@ -166,8 +164,6 @@ response_mask(tokens[row, start:], eos) => True | You score what stands behind a
 The policy did not choose it: stop after the first EOS.
 begins.nonzero() => enumerate(begins.int().argmax(-1)) | You mark the first turn of a \
 row alone. Each True in `begins` is a turn.
-begins.nonzero() => dict(begins.nonzero().tolist()).items() | You mark the last turn \
-of a row alone. Each True in `begins` is a turn.
 mask[row, start:] => mask[row, start - 1:] && tokens[row, start:] => \
 tokens[row, start - 1:] | You begin one place too early, with the last token before \
 the turn. Its first token stands where `begins` is True.

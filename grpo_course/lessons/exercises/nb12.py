@@ -132,17 +132,10 @@ len(deltas) => deltas.numel() | You divide by the number of responses. Each loss
 already the mean over the responses of its group: divide by the number of groups.
 , mask=mask => | The mask is missing, so tokens behind the end of a response count. \
 Hand over mask[None].
-len(deltas) => 8 | You divide by 8. A rollout of other groups than eight must work, \
-too: how many are there in deltas?
-rollout.mask, deltas) => rollout.mask, deltas[: [*deltas.any(-1), \
-False].index(False)]) \
-| Your loop ends at the first tied group. Others may follow: pass over it.
 if delta.any(): => if True: | A group whose deltas are all zero is computed as well. \
 It costs as much as the others and adds zero: pass over it.
 if delta.any(): => if delta.sum() > 0: | Your test takes mixed groups for tied: the \
 deltas of each group add up to zero. Ask whether any of them is not.
-if delta.any(): => if delta.all(): | Your test leaves out a group in which one \
-response is as good as the mean. A group is tied only if all its deltas are zero.
 (loss / len(deltas)).backward() => policy.model.zero_grad(); \
 (loss / len(deltas)).backward() | You clear the gradient, and with it what the groups \
 before have added. `update` clears it after its step.

@@ -56,21 +56,14 @@ ratio of its own. Take the mean over the last axis alone.
 return compute_loss(log_probs, deltas, "clipped", old_log_probs) | These are the \
 ratios of single tokens. GSPO has one for each response: the exp of the mean of their \
 logarithms.
-log_probs - old_log_probs => log_probs / old_log_probs | You divide \
-log-probabilities. The logarithm of a ratio is their difference.
 torch.minimum(ratio * deltas, held * deltas) => (held * deltas) | Only the clipped \
 product is left. The smaller of the two products counts.
-torch.minimum(ratio * deltas, held * deltas) => (torch.minimum(ratio, held) * deltas) \
-| You take the minimum before the deltas, which turns it round where a delta is \
-negative. Multiply first.
 minimum => maximum | max for min: the clip takes the smaller product.
 0.2 / log_probs.shape[-1] ** 0.5 => 0.2 | This is the range for single tokens. A \
 mean of independent numbers spreads less: by how much?
  ** 0.5 => | You divide by n, as the variance does. The spread is its root.
 shape[-1] => shape[-2] | This shrinks the range by the number of responses. The mean \
 is over the tokens of each.
-log_probs.shape[-1] ** 0.5 => 24**0.5 | The range is that of responses of 24 tokens. \
-Take the length from the shape of `log_probs`.
 """
 
 
@@ -124,9 +117,6 @@ bound are dropped. CISPO keeps them, with weight 1.2.
 clip \
 does. A token that has become rare then weighs 0.8 and not its ratio. Only the upper \
 bound is asked for.
-.clamp(max=1.2) => .clamp(min=1.2) | Your bound is a floor: all ratios below 1.2 are \
-raised to it. It is to be a ceiling: clamp(max=1.2), or torch.minimum. clamp(1.2) \
-bounds from below, too.
 * log_probs) => * ratio) | The ratio stands in the place of log pi. CISPO weighs delta \
 log pi: the gradient flows through log_probs itself.
 weight * deltas[..., None] => torch.minimum(ratio * deltas[..., None], weight * \
@@ -134,8 +124,6 @@ deltas[..., None]).detach() | You take the minimum after the deltas, \
 as PPO does, so bad tokens have no bound. Bound the ratio first.
 * log_probs) => ) | log pi is missing. A bounded ratio has no gradient above 1.2, and \
 a detached one has none at all: let it flow through log_probs.
-* log_probs) => * (log_probs - old_log_probs)) | You subtract old_log_probs from log \
-pi. It changes no gradient, but the value: the task has log pi alone.
 -(weight * deltas[..., None] * log_probs) => -torch.minimum(ratio * \
 deltas[..., None], ratio.clamp(max=1.2) * deltas[..., None]) | This is PPO's \
 minimum, where the gradient flows through the ratio. CISPO weighs delta log pi, with \

@@ -83,24 +83,10 @@ gradients).T | You weigh both. The weight multiplies the voter's gradient alone:
 of the moved p only says what a move changes.
 * weight => | The weights are missing: a vote moves the parameters by rate / prompts \
 times weight times gradient.
-* weight => / weight | You divide by the weights. A vote with the weight 2 moves twice \
-as far.
-* weight => * weight / weight.sum() | The step takes the mean over prompts, whatever \
-they weigh: nothing divides the weights by their sum.
-* weight => * weight.mean() | You weigh all alike. Each voter has a weight of its own.
 rate / len(gradients) * => rate / weight.sum() * | The step takes the mean over \
 prompts: divide by their number, not by the sum of their weights.
 rate / len(gradients) * => rate * | The step takes the mean of the gradients. Each \
 prompt has one part in it of as many as there are prompts.
-rate / len(gradients) * => rate / gradients.shape[1] * | You divide by the number of \
-parameters. The mean is over the prompts.
-rate / len(gradients) * => rate / gradients.numel() * | You divide by the number of \
-parameters, too. The mean is over the prompts alone.
-rate / len(gradients) * => 1 / len(gradients) * | The rate is missing: it multiplies \
-every step.
-rate / len(gradients) * => | Rate and mean are missing: a vote moves the parameters \
-by rate / prompts times weight times gradient.
-rate / => -rate / | The step climbs p, so a prompt's own vote raises it.
 gradients @ gradients.T * weight => gradients.T @ (weight[:, None] * gradients) | Your \
 table has a row for each parameter. Sum over the parameters: rows and columns are \
 prompts.
@@ -109,15 +95,7 @@ moves the parameters. How does that move change each p? Multiply by the gradient
 that p.
 return rate * gradients @ (weight[:, None] * gradients).mean(0) | You add up all votes. \
 Keep them apart: a column for each voter.
-gradients @ gradients.T * weight => (gradients * gradients).sum(-1) * weight | These \
-are the votes that prompts have on themselves. What about the others?
-gradients @ gradients.T * weight => torch.diag((gradients * gradients).sum(-1) * \
-weight) | These are the votes that prompts have on themselves. What about the others?
 gradients @ gradients.T => torch.nn.functional.cosine_similarity(gradients[:, None], \
 gradients[None], dim=-1) | A cosine drops the lengths of both gradients. A long \
 gradient moves more, and is moved more.
-gradients @ gradients.T => (gradients @ gradients.T).abs() | Votes have signs: a \
-prompt may push another down.
-gradients @ gradients.T => (gradients @ gradients.T).fill_diagonal_(0) | A prompt \
-votes on itself, too: do not take its own vote out.
 """

@@ -189,26 +189,13 @@ my_task.cases = tuple(
 my_task.mistakes = f"""
 if split_of(word) == split: => if True: | {BOTH}
 while len(found) < count: => for _ in range(count): | {COUNT}
-rng.randint(3, 4) => 4 | {FORM}
-rng.randint(3, 4) => rng.randint(3, 6) | {FORM}
 f"Reverse {{word}}." => f"Reverse {{word}}" | {FORM}
 random.Random(f"{{split}} {{seed}}") => random.Random() | {AGAIN}
-random.Random(f"{{split}} {{seed}}") => random.Random(split) | {SEED}
-word[::-1] => word | {TURN}
-found[word] = => found[len(found)] = | {TWICE}
-in_template(" ".join(problem.answer), problem.answer) => problem.answer | {GOLD}
 " ".join(problem.answer) => problem.answer | {GOLD}
 extract_answer(text) == word => word in text | {AMONG}
 extract_answer(text) == word => text == word | {TAGGED}
-extract_answer(text) == word => word in (extract_answer(text) or "") | {AMONG}
 extract_answer(text) == word => f"<answer>{{word}}</answer>" in text | {PAIRS}
-extract_answer(text) == word => (extract_answer(text) or "?") in word | {PART}
-extract_answer(text) == word => word.startswith(extract_answer(text) or "?") | {PART}
-extract_answer(text) == word => text.endswith(f"<answer>{{word}}</answer>") | {FIRST}
-extract_answer(text) == word => text.endswith(word) | {TAGGED}
 graded(is_right, completions, answer) => float(completions == answer) | {LISTS}
-graded(is_right, completions, answer) => \
-[t == a for t, a in zip(completions, answer)] | {TAGGED}
 """
 
 

@@ -195,10 +195,6 @@ CENTERED = (
     "You center the deltas within the response. The teacher judges each token by "
     "itself, and a response may be right throughout."
 )
-CLAMPED = (
-    "You clamp the log-ratio. It is above 0 where the teacher finds the token likelier "
-    "and below 0 where less likely, and all of it counts."
-)
 ONE_SIGN = (
     "This is k2 or k3, which has one sign for all tokens: they would all be pushed the "
     "same way. k1 is the plain log-ratio."
@@ -206,7 +202,6 @@ ONE_SIGN = (
 distillation_deltas.mistakes = f"""
 (teacher_log_probs - log_probs).detach() => (log_probs.exp() * (teacher_log_probs - \
 log_probs)).detach() | {WEIGHTED}
-.detach() => .detach().clamp(min=0) | {CLAMPED}
 mask, deltas, => mask, deltas - deltas.mean(dim=-1, keepdim=True), | {CENTERED}
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
@@ -222,14 +217,8 @@ delta. The teacher judges each by itself.
 (teacher_log_probs - log_probs) => (log_probs - teacher_log_probs) | This is k1 \
 itself: it pushes up what the teacher finds less likely than the student does, so the \
 KL grows.
-(teacher_log_probs - log_probs).detach() => ((teacher_log_probs - log_probs).exp() - 1 \
-- (teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
-(teacher_log_probs - log_probs).detach() => (1 - (teacher_log_probs - \
-log_probs).exp() + (teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs - \
 log_probs).square().detach() / 2 | {ONE_SIGN}
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs - \
-log_probs).square().detach() / -2 | {ONE_SIGN}
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
 """

@@ -90,14 +90,9 @@ shared_at_random.cases = (
 )
 shared_at_random.mistakes = f"""
 start.count("0") => len(start) | {DRAWN}
-start.count("0") => start.count("1") | {DRAWN}
 list(zip(start, one)).count(("0", "1")) => one.count("1") && list(zip(start, two))\
 .count(("0", "1")) => two.count("1") | {RIGHT}
 return sum(marks == ("0", "1", "1") for marks in zip(start, one, two)) | {THEY_DO}
-first * second / start.count("0") => first * second / start.count("0") ** 2 | That is \
-a share of the rows. How many are they?
-first * second / start.count("0") => min(first, second) | They share so many at most: \
-how many on the average?
 first * second / start.count("0") => (first + second) / start.count("0") | How many of \
 the first run's rows does the second draw? It draws each of them equally often.
 list(zip(start, one)).count(("0", "1")) => one.count("1") - start.count("1") && list(\
