@@ -20,6 +20,7 @@ from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import found, is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance, shared_at_random
 from grpo_course.lessons.pictures.nb18 import balance, plot_balances, plot_won
+from grpo_course.loop import half_width
 from grpo_course.text import qwen, smollm2
 from grpo_course.text.environment import Environment
 from grpo_course.text.models import load_model
@@ -335,6 +336,33 @@ def test_what_runs_share_is_won_by_rivals_too_and_which_pairs_try_it(capsys):
 
     lines = plot_won(start, {name: ends[name] for name in [*runs, *copies]}).lines
     assert lines[0].get_xdata()[0] == pytest.approx(9, abs=0.1)
+
+
+def test_a_plan_of_18_sees_a_gain_and_is_seldom_fooled(capsys):
+    def marks(*plan):
+        finale.try_plan(by_chance.solution, *plan)
+        lines = capsys.readouterr().out.splitlines()
+        return [(line[1], int(line.split()[-1][:-1]) / 100) for line in lines]
+
+    looks = {rows: marks(rows, 4, 0.05) for rows in (64, 192, 400, 900)}
+    assert [seen[1] for seen, _ in looks.values()] == [0.09, 0.23, 0.50, 0.86]
+    fooled = [fool[1] for _, fool in looks.values()] + [marks(1200, 4, 0.05)[1][1]]
+    assert (min(fooled), max(fooled)) == (0.11, 0.19)
+    assert {fool[0] for _, fool in looks.values()} == {"x"}
+    shared = {rows: marks(rows, 4, 0.0125) for rows in (64, 192, 400, 900, 1200)}
+    fooled = [fool[1] for _, fool in shared.values()]
+    assert (min(fooled), max(fooled)) == (0.03, 0.05)
+    assert shared[900][0] == ("x", 0.68)
+    assert [mark for mark, _ in shared[1200]] == ["v", "v"]
+
+
+def test_imitation_gains_over_seeds_and_not_surely_over_rows():
+    change = finale.changes(finale.read_rows())["imitation"]
+    start, ends = finale.new_rows(finale.read_rows())
+    lost, won = finale.turned(start, ends["imitation, seed 3"])
+    assert change[3].sum() == won - lost and change[3].eq(-1).sum() == lost
+    assert half_width(change.sum(1)) < change.sum(1).mean()
+    assert half_width(change.mean(0)) > change.mean(0).mean() > 0
 
 
 def test_a_recording_keeps_the_form_of_every_row(monkeypatch):

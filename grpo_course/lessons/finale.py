@@ -219,6 +219,14 @@ def trained(rows: Run) -> list[Run]:
     return sorted(every, key=lambda run: names.index(run["name"]))
 
 
+def by_name(rows: Run) -> dict[str, list[Run]]:
+    """Every run that was asked the first rows, the seeds of a name in order."""
+    named: dict[str, list[Run]] = {}
+    for run in trained(rows):
+        named.setdefault(run["name"], []).append(run)
+    return named
+
+
 def on_first_rows(test: Run) -> Run:
     """A planned run, asked as the others were: the first rows alone."""
     asked = {when: test[when]["rows"][:FIRST_ROWS] for when in ("begun", "end")}
@@ -259,6 +267,21 @@ def new_rows(rows: Run) -> tuple[str, dict[str, str]]:
     for one in rows["moved"]:
         ends[f"{one['name']}, seed {one['seed']}"] = one["end"]["rows"]
     return tests[0]["begun"]["rows"][FIRST_ROWS:], ends
+
+
+def changes(rows: Run) -> dict[str, Tensor]:
+    """What became of the new rows: 1 won, -1 lost, else 0. -> [seed row] of each"""
+    start, ends = new_rows(rows)
+    many = [test["seed"] for test in rows["planned"] if test["num_prompts"] > 8]
+    kinds = {
+        f"GRPO, {len(many)} seeds": [ends[f"GRPO, seed {seed}"] for seed in many],
+        "imitation": [end for name, end in ends.items() if name.startswith("imit")],
+    }
+
+    def marks(*texts: str) -> Tensor:
+        return torch.tensor([[*map(int, text)] for text in texts]).double()
+
+    return {name: marks(*texts) - marks(start) for name, texts in kinds.items()}
 
 
 def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
@@ -337,12 +360,26 @@ def print_moved(rows: Run, by_chance: Chance) -> None:
         print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):11.3f}")
 
 
-def sure_gain(by_chance: Chance, rows: int, lost: float, won: float) -> float:
-    """The share of 500 experiments on so many rows in which chance is below 0.05."""
+def below(
+    by_chance: Chance, rows: int, bar: float, *, lost: float, won: float
+) -> float:
+    """In what share of 500 experiments on so many rows chance falls below the bar."""
     drawn = torch.rand(500, rows, generator=torch.Generator().manual_seed(0))
     fell = (drawn < lost).sum(-1), (drawn > 1 - won).sum(-1)
     pairs = zip(*(each.tolist() for each in fell), strict=True)
-    return sum(by_chance(*pair) < 0.05 for pair in pairs) / len(drawn)
+    return sum(by_chance(*pair) < bar for pair in pairs) / len(drawn)
+
+
+def try_plan(by_chance: Chance, rows: int, looks: int, bar: float) -> None:
+    """Print what a plan of notebook 18 sees, and how often chance fools it."""
+    seen = below(by_chance, rows, bar, lost=0.10, won=0.15)
+    tell(seen >= 0.8, f"experiments in which a look sees the gain: {seen:.0%}")
+    once = below(by_chance, rows, bar, lost=0.125, won=0.125)
+    fooled = 1 - (1 - once) ** looks
+    tell(
+        fooled <= 0.05,
+        f"experiments without one in which {looks} looks are fooled: {fooled:.0%}",
+    )
 
 
 def try_pair(
