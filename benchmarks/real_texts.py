@@ -4,6 +4,7 @@ Eight samples for each of some problems: stories, with their two worked examples
 notebook 11, and words in the other order, with two as well, for notebook 15.
 A few minutes on one core, once `python3 -m grpo_course fetch` has brought the model;
 --model FOLDER takes it from elsewhere. Written to grpo_course/lessons/real_texts.json.
+There `paid` is by hand: the samples of a story that one reader would pay.
 """
 
 import argparse

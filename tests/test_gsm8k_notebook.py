@@ -36,12 +36,25 @@ def test_the_rules_err_as_told_and_the_trick_fools_them(names):
 
 
 @pytest.mark.slow
-def test_the_commonest_answer_earns_on_known_calculations_alone(names):
-    hits = [i for i, answer in enumerate(names["answers"]) if answer == names["common"]]
-    assert names["common"] == "6" and len([i for i in hits if i < 16]) == 6
-    assert len([i for i in hits if i >= 16]) == 3 and len(names["new_ones"]) == 5
-    assert not set(hits) & set(names["new_ones"])
-    assert not set(names["ours"]) & set(names["known"])
+def test_a_choice_earns_half_on_others_and_the_32_are_new(names):
+    answers, halves = names["answers"], names["halves"]
+    assert (answers[:16].count("6"), answers[16:].count("6")) == (6, 3)
+    assert max(answers[:16], key=answers[:16].count) == "6"
+    hits = [(both == both[0].bincount().argmax()).float().mean(1) for both in halves]
+    first, other = sum(hits) / len(hits)
+    assert first.item() == pytest.approx(names["first"].item())
+    assert other.item() == pytest.approx(names["other"].item())
+    assert other / first == pytest.approx(0.5, abs=0.05)
+    made = {p.question: names["calculation"](p) for p in names["ours"]}
+    assert {one["question"] for one in names["asked"]} == set(made)
+    assert not set(made.values()) & set(names["known"])
+
+
+@pytest.mark.slow
+def test_all_push_of_group_10_goes_to_text_4(names):
+    assert names["doubtful"][3] == (10, 7)
+    for given in names["deltas"].values():
+        assert (given[10] > 0).nonzero().tolist() == [[7]]
 
 
 @pytest.mark.slow

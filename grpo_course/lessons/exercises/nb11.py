@@ -19,7 +19,7 @@ def stated(text):
     return None if "\n" in said else read_number(said)
 
 
-stated.insight = "A text that goes on in a new line behind its answer is not paid."
+stated.insight = "A text that goes on in a new line after its answer is not paid."
 # Cases where a known mistake gives a wrong number stand before those where it gives
 # None, which says less.
 stated.cases = (
@@ -28,7 +28,7 @@ stated.cases = (
     text_case(
         "the text goes on",
         "Maia found 9 apples. Answer: 19\nMia lost all of them.",
-        "Behind the 19 the text goes on in a new line, so it is not one line.",
+        "After the 19 the text goes on in a new line, so it is not one line.",
     ),
     text_case(
         "the text goes on with a number",
@@ -38,7 +38,7 @@ stated.cases = (
     text_case(
         "two answers",
         "Sue got 2 more. Answer: 5. Answer: 6",
-        "What counts begins behind the first mark, and there stand two numbers.",
+        "What counts begins after the first mark, and there stand two numbers.",
     ),
     text_case("no mark", "2 + 4 = 6", "Without `Answer:` nothing is stated."),
     text_case("the mark in small letters", "The answer: 6", "The mark is `Answer:`."),
@@ -49,14 +49,14 @@ stated.cases = (
         "White space around the line changes nothing: strip() first.",
     ),
     text_case(
-        "a new line behind the mark",
+        "a new line after the mark",
         "Answer:\n6",
         "White space around the line changes nothing: strip() first.",
     ),
     text_case(
         "lines before the mark",
         "2 + 4\n= 6\nAnswer: 6",
-        "Only what stands behind the mark has to be one line.",
+        "Only what stands after the mark has to be one line.",
     ),
     text_case("no white space", "Answer:6"),
     text_case("a price", "Answer: $1,200.00"),
@@ -69,26 +69,26 @@ stated.cases = (
     text_case(
         "a second mark and no second number",
         "2 + 4 = 6. Answer: 6. Answer:",
-        "`read_number` finds one number behind the first mark, in one line.",
+        "`read_number` finds one number after the first mark, in one line.",
     ),
 )
 stated.mistakes = """
 text.partition("Answer:")[2] => text.rpartition("Answer:")[2] | You take what stands \
-behind the last mark, or the whole text where there is none. With two marks a text \
+after the last mark, or the whole text where there is none. With two marks a text \
 states none: read from the first one on, with partition.
 text.partition("Answer:")[2] => text | You read the whole text. What counts stands \
-behind `Answer:`.
+after `Answer:`.
 None if "\\n" in said else read_number(said) => read_number(said) | You read on into \
 the next line. An answer is one line: return None if there are more.
 .strip() => | You look for a new line before you strip(), and one at the end is only \
 white space.
 if "\\n" in said => if "\\n" in text.strip() | You refuse a text that has new lines \
-before its `Answer:`. Look at what stands behind it.
+before its `Answer:`. Look at what stands after it.
 None if "\\n" in said else read_number(said) => \
 read_number(said.partition("\\n")[0]) | You leave out what stands in the next line, \
-and a text that goes on behind its answer states none.
+and a text that goes on after its answer states none.
 read_number(said) => read_number(said.split(" ")[0]) | You read the first word \
-behind the mark. Give `read_number` the whole line, and it says whether there is one \
+after the mark. Give `read_number` the whole line, and it says whether there is one \
 number in it.
 read_number(said) => said | You return a text. Give it to `read_number`.
 None if "\\n" in said else read_number(said) => (None if "\\n" in said else \
@@ -128,7 +128,7 @@ completion_mask.cases = (
         "a tool between two turns",
         [[5, 6, 2, 8, 2, 7, 2], [6, 2, 8, 7, 7, 2, 0]],
         [[1, 5], [0, 3]],
-        "Behind the first EOS of a turn others write, until the next turn begins.",
+        "After the first EOS of a turn others write, until the next turn begins.",
     ),
     _tokens_case("three turns", [[5, 2, 6, 2, 8, 7, 2, 9, 6, 2]], [[2, 5, 8]]),
     _tokens_case(
@@ -155,12 +155,12 @@ response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-
 == 0 | You drop the EOS of a turn. Stopping is a choice of the policy: without it in \
 the mask, it never learns to stop.
 return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS of a turn and keep \
-what stands behind it. Stopping is a choice of the policy, so its first EOS counts, \
+what stands after it. Stopping is a choice of the policy, so its first EOS counts, \
 and nothing after it until the next turn.
 return (tokens != 0) & (begins.cumsum(-1) > 0) | You ask what a token is, not where it \
 stands. Padding may be any token, and the policy may write 0: only the first EOS \
-behind a beginning decides.
-response_mask(tokens[row, start:], eos) => True | You score what stands behind a turn. \
+after a beginning decides.
+response_mask(tokens[row, start:], eos) => True | You mark what stands after a turn. \
 The policy did not choose it: stop after the first EOS.
 begins.nonzero() => enumerate(begins.int().argmax(-1)) | You mark the first turn of a \
 row alone. Each True in `begins` is a turn.
