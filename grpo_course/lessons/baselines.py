@@ -61,4 +61,5 @@ def spans(sizes: list[int], of: range) -> str:
     if len(sizes) == len(of):
         return f"every size from {of[0]} to {of[-1]}"
     together = sizes == list(range(sizes[0], sizes[-1] + 1)) and len(sizes) > 1
-    return f"{sizes[0]} to {sizes[-1]}" if together else ", ".join(map(str, sizes))
+    named = f"{sizes[0]} to {sizes[-1]}" if together else ", ".join(map(str, sizes))
+    return f"{named} only"

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import reduce
 
 import torch
 from torch import Tensor
@@ -112,6 +113,27 @@ def centered_with_rounding(rewards: Tensor) -> Tensor:
     return rewards - rewards.mean(dim=-1, keepdim=True)
 
 
+def one_by_one(rewards: Tensor) -> Tensor:
+    """Their sum, in an order that rounds alike on every machine."""
+    return reduce(torch.add, rewards.unbind(-1))
+
+
+def rounded(rewards: Tensor, epsilon: float) -> Tensor:
+    """Divided by the spread, with what rounding leaves of a tied group."""
+    trials = rewards.shape[-1]
+    deltas = rewards - (one_by_one(rewards) / trials)[..., None]
+    squares = one_by_one(deltas.square()) / (trials - 1)
+    return deltas / (squares.sqrt()[..., None] + epsilon)
+
+
+def divided_epsilon_1e_8(rewards: Tensor) -> Tensor:
+    return rounded(rewards, 1e-8)
+
+
+def divided_epsilon_1e_4(rewards: Tensor) -> Tensor:
+    return rounded(rewards, 1e-4)
+
+
 def said(test: Callable, deltas_of: Callable) -> str | None:
     """What a test says of a way to make deltas."""
     answer = test(deltas_of)
@@ -165,6 +187,15 @@ rewards"
         "This one pushes every response up by 0.01, a tied group as well. Rounding is "
         "smaller: ask for less than 0.001."
     ),
+    divided_epsilon_1e_8: (
+        "Its mean of eight rewards of 0.1 is rounded, and the spread is as small as the"
+        " rounding. Tie eight rewards whose mean is rounded: that of four, or of 5.0, "
+        "is exact."
+    ),
+    divided_epsilon_1e_4: (
+        "At 0.1 its epsilon is larger than the rounding, and at 1000.1 it is not. Tie "
+        "eight large rewards that are no whole numbers."
+    ),
 }
 
 
@@ -197,6 +228,10 @@ ties_push_nothing.cases = (
 ties_push_nothing.mistakes = """
 return True | Your test says yes to everything, raw rewards as well: whatever it \
 looks at, it is not a tied group whose rewards are large.
+[1000.1] * 8 => [5.0] * 8 | The mean of your tied rewards is exact, so a function \
+whose fault is rounding passes. Tie eight rewards whose mean is rounded, and large ones.
+[1000.1] * 8 => [0.1] * 8 | At 0.1 the rounding is smaller than an epsilon of 1e-4, \
+and it grows with the rewards. Tie larger ones.
 [1000.1] * 8 => [0.0] * 8 | Your tied rewards are all zero, and there even raw \
 rewards push nothing. Tie them at other numbers.
 [tied, other] => [tied] | Your tied group is alone in its batch, so a mean over the \

@@ -1,6 +1,6 @@
 """What notebook 03 alone draws: a field of updates, and runs in it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from matplotlib.axes import Axes
@@ -8,11 +8,11 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import COLOURS, PI, axes_row
+from grpo_course.classroom.plots import COLOURS, PI, axes_grid
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 
-def grid(side: int = 9) -> Tensor:
+def points_inside(side: int = 9) -> Tensor:
     """Policies spread evenly inside the triangle. -> [point answer]"""
     pairs = torch.cartesian_prod(torch.arange(1, side), torch.arange(1, side))
     pairs = pairs[pairs.sum(dim=-1) < side]
@@ -40,58 +40,68 @@ def average_push(
     return torch.stack(averages)
 
 
-def runs_of_three(earned: Tensor, deltas_of: Callable[[Tensor], Tensor]) -> Tensor:
-    """A hundred runs in groups of 4, from equal chances. -> [run step answer]"""
+def runs_of_three(
+    earned: Tensor, deltas_of: Callable[[Tensor], Tensor], size: int = 4
+) -> Tensor:
+    """A hundred runs in groups of a size, from equal chances. -> [run step answer]"""
     dice, logits = Generator().manual_seed(0), torch.zeros(100, len(earned))
     path = []
     for _ in range(60):
         path.append(logits.softmax(dim=-1))
-        groups = torch.multinomial(path[-1], 4, replacement=True, generator=dice)
+        groups = torch.multinomial(path[-1], size, replacement=True, generator=dice)
         logits = logits + push(path[-1], groups, deltas_of(earned[groups]))
     return torch.stack(path, dim=1)
 
 
-def plot_simplex(
-    rewards: Tensor, deltas_of: Callable[[Tensor], Tensor], paths: Sequence[Tensor]
-) -> Axes:
+def plot_triangles(
+    ways: Mapping[str, Callable[[Tensor], Tensor]], earn: Tensor, size: int
+) -> None:
+    """Triangles: a row for the rewards of each line of `earn`, [row answer], and a
+    column for each way to make deltas.
+
+    Over each stands how many of a hundred runs become sure, and how many of answer A;
+    three of them are drawn.
+    """
+    grid, told = axes_grid(len(earn), len(ways), width=10.5, height=6.4), []
+    for row, earned in zip(grid, earn, strict=True):
+        for ax, (name, deltas_of) in zip(row, ways.items(), strict=True):
+            runs = runs_of_three(earned, deltas_of, size)
+            ends = runs[:, -1]
+            sure, right = (ends.amax(dim=-1) > 0.8).sum(), (ends[:, 0] > 0.8).sum()
+            draw_triangle(ax, earned, deltas_of, [*runs[:3]])
+            ax.set_title(f"{name}\n{sure} of 100 become sure, {right} of A", pad=20)
+            rewards = ", ".join(f"{r:g}" for r in earned)
+            told.append(f"{name}, R = {rewards}: {sure} sure, {right} of A")
+    describe(grid[0][0].figure, f"Of 100 runs: {'; '.join(told)}.")
+
+
+def draw_triangle(
+    ax: Axes,
+    earned: Tensor,
+    deltas_of: Callable[[Tensor], Tensor],
+    paths: Sequence[Tensor],
+) -> None:
     """Policies over three answers as points of a triangle: average updates, and runs.
 
-    A path is [step answer]. An arrow shows which way an average update moves, a dot
-    that there is none.
+    A path is [step answer]. A grey arrow shows which way an average update moves, a
+    grey dot that there is none; a black dot marks the start of the paths.
     """
-    ax, grey = axes_row(width=5.4, height=4.0)[0], "#777777"
-    points = grid()
-    pushes = average_push(points, rewards, deltas_of)
+    points, grey = points_inside(), "#777777"
+    pushes = average_push(points, earned, deltas_of)
     moves = points * (pushes - (points * pushes).sum(dim=-1, keepdim=True))
     (x, y), arrows = (points @ CORNERS).T, moves @ CORNERS
     longest = arrows.norm(dim=-1).max()
     if longest > 1e-4:
-        look = {"angles": "xy", "scale_units": "xy", "scale": longest.item() / 0.09}
-        ax.quiver(x, y, *arrows.T, color=grey, **look)
+        look = {"angles": "xy", "scale_units": "xy", "scale": longest.item() / 0.11}
+        ax.quiver(x, y, *arrows.T, color=grey, width=0.008, **look)
     else:  # arrows would show how the last digits were rounded
         ax.plot(x, y, ".", color=grey, ms=4)
     ax.plot(*CORNERS[[0, 1, 2, 0]].T, color="black", lw=1)
-    for path, colour in zip(paths, (PI, *COLOURS[3:]), strict=False):
-        ax.plot(*(path @ CORNERS).T, color=colour, lw=1.8)
+    for path, colour in zip(paths, (PI, COLOURS[3], COLOURS[4]), strict=True):
+        ax.plot(*(path @ CORNERS).T, color=colour, lw=1.5)
         ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
-    ends = [
-        int(path[-1].argmax())
-        for path in paths
-        if not path[-1].allclose(path[0], atol=1e-4)
-    ]
-    names = [
-        f"answer {name}, $R$ = {r:g}" for name, r in zip("ABC", rewards, strict=True)
-    ]
-    told = [f"\n{ends.count(k)} of {len(paths)} runs end nearest" for k in range(3)]
-    names = [
-        name + (end if ends else "\n ")  # as tall where no run moves
-        for name, end in zip(names, told, strict=True)
-    ]
+    ax.plot(*(paths[0][0] @ CORNERS), "o", color="black", ms=5, mec="white", zorder=3)
+    names = [f"{name}, $R$ = {r:g}" for name, r in zip("ABC", earned, strict=True)]
     name_corners(ax, names)
-    ax.set(xlim=(-0.12, 1.12), ylim=(-0.1, 0.98), aspect="equal")
+    ax.set(xlim=(-0.12, 1.12), ylim=(-0.12, 0.95), aspect="equal")
     ax.axis("off")
-    describe(
-        ax.figure,
-        f"Policies as points of a triangle; at its corners {'; '.join(names)}.",
-    )
-    return ax
