@@ -202,7 +202,7 @@ BASELINE = (
     "subject of notebook 03; here the deltas are the plain rewards."
 )
 one_update.insight = (
-    "Sample, reward, score, weigh, step: a whole update of a policy. Everything that "
+    "Sample, reward, look up, weigh, step: a whole update of a policy. Everything that "
     "follows changes one of these lines."
 )
 one_update.cases = (
@@ -236,9 +236,9 @@ the deltas.
 responses, model) => responses, model).exp() | You weigh probabilities. The policy \
 gradient is that of the log-probability: leave out the exp.
 compute_log_probs(prompts, responses, model) => compute_log_probs(prompts, \
-generate_responses(prompts, model, num_responses, generator), model) | You score other \
-responses than those that were rewarded. Sample once, and use the same responses for \
-both.
+generate_responses(prompts, model, num_responses, generator), model) | You look up \
+other responses than those that were rewarded. Sample once, and use the same responses \
+for both.
 model, num_responses, generator) => model, num_responses) | You sample without the \
 generator that you are given, so the responses are other ones. Pass it to \
 generate_responses.
