@@ -91,7 +91,7 @@ def plot_pass_at_k(
     row = axes_row(len(curves), width=10.0)
     for ax, (start, each) in zip(row, curves.items(), strict=True):
         left = {when: 1 - pass_at_k for when, pass_at_k in each.items()}
-        plot_bands(left, "1 - pass@k (log)", BAND, start, ks.tolist(), ax)
+        plot_bands(left, "unsolved: 1 - pass@k (log)", BAND, start, ks.tolist(), ax)
         ax.set(xscale="log", yscale="log", ylim=(LOST, 1))
         if (k := crossed[start]) <= ks[-1]:
             ax.axvline(k, color="black", ls=":", lw=1)
