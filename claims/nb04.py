@@ -91,14 +91,14 @@ def no_minimum(setting: Setting) -> Tensor:
     return sort_after(setting, **few | steps(10, 0.02) | {"loss_mode": "no_minimum"})
 
 
-def degrees_off(setting: Setting, token_ratio: bool) -> Tensor:
+def degrees_off(setting: Setting, reward_fn: Callable, token_ratio: bool) -> Tensor:
     """Between a gradient on old samples, all of them, and the exact one. -> [seed]
 
-    The rewards are for whole answers, and the policy has taken ten small steps.
+    The policy has taken ten small steps, paid for each number.
     """
     prompts = PROMPT_SETS[setting.prompts]
     every = all_responses(5, 3).expand(3, 125, 3)  # [batch all pos]
-    rewards = all_rewards(prompts, 5, sort_exact_reward)  # [batch all]
+    rewards = all_rewards(prompts, 5, reward_fn)  # [batch all]
     ends = []
     for seed in setting.seeds:
         torch.manual_seed(seed)
@@ -131,7 +131,8 @@ def degrees_off(setting: Setting, token_ratio: bool) -> Tensor:
             )
             for each in objectives
         )
-        ends.append(torch.cosine_similarity(exact, tried, dim=0).arccos().rad2deg())
+        cosine = torch.cosine_similarity(exact, tried, dim=0).clamp(max=1)
+        ends.append(cosine.arccos().rad2deg())
     return torch.stack(ends)
 
 
@@ -144,10 +145,16 @@ CLAIMS = (
         (gentle | steps(1, rate=0.01),
          mean_of([gentle | steps(1), gentle | steps(10)]))),
     Claim("04.tokens",
+        "Where each number is drawn and paid by itself, a ratio for every token makes "
+        "the gradient on old samples exact, and it is not exact without.",
+        (partial(degrees_off, reward_fn=sort_distance_reward, token_ratio=False),
+         partial(degrees_off, reward_fn=sort_distance_reward, token_ratio=True)),
+        not_tried={BEST: "no rate is best for an angle"}),
+    Claim("04.whole",
         "Paid for whole answers, a ratio for every token brings the gradient on old "
         "samples nearer to the exact one than none does.",
-        (partial(degrees_off, token_ratio=False),
-         partial(degrees_off, token_ratio=True)),
+        (partial(degrees_off, reward_fn=sort_exact_reward, token_ratio=False),
+         partial(degrees_off, reward_fn=sort_exact_reward, token_ratio=True)),
         not_tried={BEST: "no rate is best for an angle"}),
     Claim("04.quotient", "The quotient of log-probabilities trains backwards.",
         (gentle | START, with_quotient),

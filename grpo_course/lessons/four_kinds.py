@@ -92,7 +92,8 @@ def evidence(
             "Nobody is acquitted: you pushed harder, or the other way. Push less hard."
         )
     else:
-        print(f"Acquitted: {changed[0]}. It does not help at every rate.")
+        found = "at every rate" if any(helps) else "at either rate"
+        print(f"Acquitted: {changed[0]}. It does not help {found}.")
 
 
 def without_each(

@@ -114,23 +114,26 @@ def plot_runs(runs: Mapping[str, Tensor]) -> list[Axes]:
 
 
 def plot_means(
-    plain: Tensor, weighted: Tensor, earned_old: float, earned: float
+    plain: Tensor, weighted: Tensor, fresh: Tensor, earned_old: float, earned: float
 ) -> Axes:
-    """Means of old samples as dots, without a ratio and with it. [repeat] each
+    """Means of samples as dots: old, old with a ratio, and fresh. [repeat] each
 
     A line stands at what each of the two policies earns, exactly.
     """
-    ax = axes_row(width=8.0, height=2.4)[0]
-    rows = ((1.0, plain, PI_OLD, "v"), (0.0, weighted, PI, "o"))
+    ax = axes_row(width=8.0, height=2.9)[0]
+    rows = (2.0, plain, PI_OLD, "v"), (1.0, weighted, PI, "o"), (0.0, fresh, PI, "D")
     for row, means, colour, mark in rows:
         jitter = torch.linspace(-0.2, 0.2, len(means))
         ax.plot(means, row + jitter, mark, color=colour, ms=5, alpha=0.5, mec="none")
     old, new = r"$\pi_\mathrm{old}$ earns", r"$\pi$ earns"
     ax.axvline(earned_old, color=PI_OLD, ls="--", lw=2, label=f"{old} {earned_old:.3f}")
     ax.axvline(earned, color=PI, lw=2, label=f"{new} {earned:.3f}")
-    ax.set(ylim=(-0.5, 1.5), yticks=[1, 0], yticklabels=["plain", "weighted by $r$"])
-    text = f"Means of old samples as dots: plain around {plain.mean():.2f}"
-    describe(ax.figure, f"{text}, weighted around {weighted.mean():.2f}.")
+    names = ["old, plain", "old, weighted by $r$", "fresh"]
+    ax.set(ylim=(-0.5, 2.5), yticks=[2, 1, 0], yticklabels=names)
+    text = "Means of samples as dots"
+    for name, (_, means, _, _) in zip(names, rows, strict=True):
+        text += f"; {name}: {means.mean():.2f}, spread {means.std():.2f}"
+    describe(ax.figure, f"{text}.".replace("$", ""))
     return legend_above(finish(ax, "mean reward of the samples", ""))
 
 
