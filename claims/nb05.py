@@ -8,7 +8,7 @@ import torch
 from torch import Generator, Tensor
 
 from claims.report import BEST
-from claims.runner import PROMPT_SETS, Claim, Setting
+from claims.runner import PROMPT_SETS, Claim, Setting, repeated
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.preferences import marks_of
 from grpo_course.sort import (
@@ -107,9 +107,9 @@ CLAIMS = (
     Claim("05.often", "It does where errors fall on what the start says often.",
         (partial(graded, beta=1.0, errors_on="often"),
          partial(graded, beta=0.0, errors_on="often"))),
-    Claim("05.seldom", "Where errors fall on what the start says seldom, it costs.",
+    Claim("05.seldom", "On what the start says seldom, errors do less harm.",
         (partial(graded, beta=0.0, errors_on="seldom"),
-         partial(graded, beta=1.0, errors_on="seldom"))),
+         partial(graded, beta=0.0, errors_on="often"))),
     Claim("05.level", "So it is where all wrong responses are worth the same.",
         (partial(graded, beta=0.0, errors_on="seldom", reward_fn=sort_exact_reward),
          partial(graded, beta=0.0, errors_on="often", reward_fn=sort_exact_reward))),
@@ -121,8 +121,8 @@ CLAIMS = (
         (partial(graded, beta=0.0, errors_on=""),
          partial(graded, beta=1.0, errors_on=""))),
     Claim("05.k3", "As a loss against a grader that errs, corrected k3 saves more.",
-        (partial(graded, beta=1.0, estimator="corrected_k3"),
-         partial(graded, beta=3.0, estimator="k3"))),
+        (repeated(partial(graded, beta=1.0, estimator="corrected_k3"), 4),
+         repeated(partial(graded, beta=3.0, estimator="k3"), 4))),
     Claim("05.preferred", "KL(ref||π) leaves more to responses the grader prefers.",
         (partial(graded, beta=1.0, turned=True, wrong="preferred"),
          partial(graded, beta=1.0, estimator="corrected_k3", wrong="preferred")),

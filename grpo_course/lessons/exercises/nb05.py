@@ -1,6 +1,7 @@
 """The exercises of 05_kl."""
 
 import torch
+from torch.nn.functional import kl_div
 
 from grpo_course.classroom.check import case, exercise
 from grpo_course.lessons.exercises.shared import TOO_EARLY
@@ -12,7 +13,13 @@ def two_policies(description, probs, ref_probs, hint=""):
     return case(description, hint, log_probs=log_probs, ref_log_probs=ref_log_probs)
 
 
-@exercise("5.1", gradient="log_probs", logs="log_probs")
+def torch_kl(log_probs, ref_log_probs):
+    """float [... vocab], float [... vocab] -> float [...]"""
+    areas = kl_div(log_probs, ref_log_probs, log_target=True, reduction="none")
+    return areas.mean(dim=-1)
+
+
+@exercise("5.1", gradient="log_probs", logs="log_probs", draft=torch_kl)
 def exact_kl_of(log_probs, ref_log_probs):
     """float [... vocab], float [... vocab] -> float [...]"""
     return (log_probs.exp() * (log_probs - ref_log_probs)).sum(dim=-1)
@@ -50,8 +57,9 @@ exact_kl_of.cases = (
 )
 exact_kl_of.mistakes = """
 return (ref_log_probs.exp() * (ref_log_probs - log_probs)).sum(-1) | That is \
-KL(ref||pi), the other direction: weights and ratio are swapped. The policy gives the \
-weights here, and log pi comes first in the difference.
+KL(ref||pi), the other direction, as in the draft: weights and ratio are swapped. The \
+policy gives the weights here (kl_div weighs with its second argument), and log pi \
+comes first in the difference.
 (log_probs - ref_log_probs) => (log_probs / ref_log_probs) | You divide logarithms. \
 The logarithm of pi/ref is the difference of the two.
 log_probs.exp() * => ref_log_probs.exp() * | You weigh with the reference's \
