@@ -16,6 +16,7 @@ from claims.runner import (
     PROMPT_SETS,
     Claim,
     Setting,
+    mean_of,
     sort_after,
 )
 from grpo_course.lessons.reward_tables import elsewhere, reward_from_table
@@ -52,18 +53,21 @@ def is_dead_end(rewards: Tensor) -> Tensor:
     return torch.stack(lines).all(dim=0).flatten() & (rewards < rewards.max())
 
 
-def lowered(prompt: Tensor, others: bool) -> Tensor:
+def lowered(prompt: Tensor, draw: int | None = None) -> Tensor:
     """Inclusion + ordering, with points taken until no dead end is left. -> [all]
 
-    With `others` as many are taken at random from responses that pay the same.
+    With a `draw` as many are taken at random, neither from dead ends nor from what is
+    one number off.
     """
     usual = all_rewards(prompt[None], 5, sort_inclusion_ordering_reward)[0]
     paid = usual.clone()
     while is_dead_end(paid).any():
         paid[is_dead_end(paid)] -= 1
-    if not others:
+    if draw is None:
         return paid
-    return usual - elsewhere((usual - paid)[None], usual[None])[0]
+    far = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1) > 1
+    places = far & ~is_dead_end(usual)
+    return usual - elsewhere((usual - paid)[None], places[None], draw)[0]
 
 
 def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
@@ -74,9 +78,9 @@ def paid_by(setting: Setting, table: Callable[[Tensor], Tensor]) -> Tensor:
     return sort_after(setting, **SGD | {"reward_fn": fn})
 
 
-def after_lowering(setting: Setting, others: bool = False) -> Tensor:
+def after_lowering(setting: Setting, draw: int | None = None) -> Tensor:
     """P(sorted) of policies that such a reward pays. -> [seed]"""
-    return paid_by(setting, partial(lowered, others=others))
+    return paid_by(setting, partial(lowered, draw=draw))
 
 
 def exact_and_more(prompt: Tensor, beside: bool = False) -> Tensor:
@@ -144,8 +148,9 @@ CLAIMS = (
         "Without its dead ends, the reward that has them teaches more.",
         (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),
     Claim("01.others",
-        "Points taken from dead ends help more than at random from what pays the same.",
-        (after_lowering, partial(after_lowering, others=True))),
+        "Points taken from dead ends help more than as many taken elsewhere.",
+        (after_lowering,
+         mean_of([partial(after_lowering, draw=draw) for draw in range(3)]))),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",
         (partial(leave, dead=False), partial(leave, dead=True))),
 )

@@ -319,9 +319,28 @@ RIGHT = pairs(
             # A logit is its log-probability plus a number that the deltas cancel.
             lambda x, ids, r: _weighed(x, ids, r),
         ],
-        "count_matches": [
-            lambda p, r: torch.tensor([a == b for a, b in zip(sorted(p), r)]).sum(),
-            lambda p, r: [a == b for a, b in zip(sorted(p), r)].count(True),
+        "is_dead_end": [
+            lambda r: (
+                (r >= r.amax(0))
+                & (r >= r.amax(1)[:, None])
+                & (r >= r.amax(2)[..., None])
+                & (r < r.max())
+            ),
+            lambda r: torch.tensor(
+                [
+                    [
+                        [
+                            r[i, j, k] < r.max()
+                            and bool((r[:, j, k] <= r[i, j, k]).all())
+                            and bool((r[i, :, k] <= r[i, j, k]).all())
+                            and not (r[i, j] > r[i, j, k]).any()
+                            for k in range(r.shape[2])
+                        ]
+                        for j in range(r.shape[1])
+                    ]
+                    for i in range(r.shape[0])
+                ]
+            ),
         ],
         "duplicate_proof_reward": [
             _used_up,
@@ -562,7 +581,9 @@ RIGHT = pairs(
 
 WRONG = pairs(
     {
-        "count_matches": lambda p, r: sum(a == b for a, b in zip(sorted({*p}), r)),
+        "is_dead_end": lambda r: (
+            (r == r.amax(0)) & (r == r.amax((0, 1))) & (r < r.max())
+        ),
         "k3_estimate": [
             lambda p, q: (d := (q - p).clamp(-10, 10)).exp() - 1 - d,
             lambda p, q: (r := (q - p).exp()) - 1 - (r + 1e-8).log(),
@@ -657,7 +678,6 @@ def masked_loss(logits, tokens, old_log_probs, deltas, eos):
 
 
 PACKAGE = {
-    "count_matches": sort_rewards.sort_distance_reward,
     "duplicate_proof_reward": sort_rewards.sort_multiset_reward,
     "leave_one_out": lambda r: compute_deltas(r, "leave_one_out"),
     "clipped_surrogate_loss": lambda x, old, d: compute_loss(x, d, "clipped", old),

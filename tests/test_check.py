@@ -343,14 +343,14 @@ def spoken(capsys):
 
 
 def test_a_list_where_a_number_is_wanted_and_a_dictionary_with_its_keys(capsys):
-    def count_matches(prompt, response):
-        return [x == y for x, y in zip(sorted(prompt), response, strict=True)]
+    def duplicate_proof_reward(prompt, response):
+        return [x in prompt for x in response]
 
     def log_line(rewards, log_probs, old_log_probs, mask):
         names = ["mean_reward", "tied_groups", "sampled_entropy", "ratio_min"]
         return dict.fromkeys([*names, "ratio_max"], 0.5)
 
-    check(count_matches, keep=False)
+    check(duplicate_proof_reward, keep=False)
     assert "put its entries together, with sum()" in spoken(capsys)
     check(log_line, keep=False)
     assert "yours: mean_reward: 0.5, sampled_entropy: 0.5" in spoken(capsys)

@@ -8,15 +8,14 @@ from torch import Tensor
 from grpo_course.sort import all_responses
 
 
-def elsewhere(points: Tensor, paid: Tensor) -> Tensor:
-    """The same points, at random on responses that are paid the same. [batch all]"""
-    moved = points.clone()
-    dice = torch.Generator().manual_seed(0)
-    for row, earned in zip(moved, paid, strict=True):
-        for reward in earned.unique():
-            places = earned == reward
-            order = torch.randperm(int(places.sum()), generator=dice)
-            row[places] = row[places][order]
+def elsewhere(points: Tensor, places: Tensor, seed: int = 0) -> Tensor:
+    """The same points in each row, at random on these places. [batch all], bool too"""
+    moved = torch.zeros_like(points)
+    dice = torch.Generator().manual_seed(seed)
+    for row, from_here, free in zip(moved, points, places, strict=True):
+        amounts, spots = from_here[from_here != 0], free.nonzero().flatten()
+        order = torch.randperm(len(spots), generator=dice)
+        row[spots[order[: len(amounts)]]] = amounts
     return moved
 
 

@@ -105,10 +105,11 @@ def test_buttons_and_pictures_outlive_their_kernel(notebook):
     assert drawn[0] == drawn[1] == drawn[2] > 0
 
 
-COUNT = """def count_matches(prompt, response):
-    return float(sum(x == y for x, y in zip({}, response)))
+DEAD_END = """def is_dead_end(rewards):
+    lines = [rewards == rewards.amax(axis, keepdim=True) for axis in range({})]
+    return (rewards < rewards.max()) & torch.stack(lines).all(dim=0)
 
-count_matches = check(count_matches)"""
+is_dead_end = check(is_dead_end)"""
 
 
 def test_an_exercise_answers_a_wrong_and_a_right_function(course, notebook):
@@ -126,12 +127,12 @@ def test_an_exercise_answers_a_wrong_and_a_right_function(course, notebook):
 
     before = copy.read_bytes()
     sources = [cell["source"] for cell in read(page)]
-    (index,) = (i for i, s in enumerate(sources) if s.startswith("def count_matches"))
+    (index,) = (i for i, s in enumerate(sources) if s.startswith("def is_dead_end"))
     command(page, "notebook:run-all-above", index)
     assert is_untouched() and copy.read_bytes() != before
-    wrong = replace_and_run(page, index, COUNT.format("prompt"))
-    assert "[x]" in wrong and "sort" in wrong.lower(), wrong
-    right = replace_and_run(page, index, COUNT.format("sorted(prompt)"))
+    wrong = replace_and_run(page, index, DEAD_END.format(1))
+    assert "[x]" in wrong and "first axis" in wrong, wrong
+    right = replace_and_run(page, index, DEAD_END.format(3))
     assert "[v]" in right, right
     assert not is_untouched()
 

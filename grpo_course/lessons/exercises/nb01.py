@@ -3,7 +3,9 @@
 from collections import Counter
 from itertools import pairwise
 
-from grpo_course.classroom.check import Case, exercise
+import torch
+
+from grpo_course.classroom.check import Case, case, exercise
 
 
 def lists(description, prompt, response, hint=""):
@@ -12,58 +14,97 @@ def lists(description, prompt, response, hint=""):
 
 
 @exercise("1.1")
-def count_matches(prompt, response):
-    """two lists of the same length -> number of right positions"""
-    truth = sorted(prompt)
-    return sum(1.0 for x, y in zip(response, truth) if x == y)
+def is_dead_end(rewards):
+    """float [first second third] -> bool [first second third], of any size"""
+    stuck = rewards < rewards.max()
+    for axis in range(3):
+        stuck &= rewards == rewards.amax(dim=axis, keepdim=True)
+    return stuck
 
 
-def _matches_until_wrong(prompt, response):
-    """How many positions are right before the first wrong one."""
-    pairs = zip(sorted(prompt), response, strict=True)
-    wrong = [place for place, (x, y) in enumerate(pairs) if x != y]
-    return min(wrong, default=len(prompt))
+def _above_its_neighbours(rewards):
+    """Whether the next cell, in each direction, holds no larger reward."""
+    stuck = rewards < rewards.max()
+    for axis in range(3):
+        rise = rewards.diff(dim=axis)
+        edge = torch.zeros_like(rewards.narrow(axis, 0, 1))
+        stuck &= torch.cat([rise, edge], axis) <= 0  # the next
+        stuck &= torch.cat([edge, rise], axis) >= 0  # the one before
+    return stuck
 
 
-count_matches.insight = (
-    "A partly right response earns part of the reward: that is a signal to learn from "
-    "before the first perfect response turns up."
+def _alone_on_top(rewards):
+    """Whether all other cells of its three lines hold smaller rewards."""
+    stuck = rewards < rewards.max()
+    for axis in range(3):
+        top = rewards == rewards.amax(dim=axis, keepdim=True)
+        stuck &= top & (top.sum(dim=axis, keepdim=True) == 1)
+    return stuck
+
+
+def _top_of_tables(rewards):
+    """Whether it is the largest of the three tables through its cell."""
+    tops = [rewards.amax(dim=axes, keepdim=True) for axes in ((0, 1), (0, 2), (1, 2))]
+    return sum(rewards == top for top in tops) == 3
+
+
+is_dead_end.insight = (
+    "A reward can pay for many parts of an answer, and still leave a policy where no "
+    "small improvement earns more."
 )
-COPIES = (
-    "Each copy of a repeated number has a place of its own. set(), index() and a "
-    "dictionary know of one copy: compare position by position."
+is_dead_end.cases = (
+    case(
+        "a best reward, and another across from it",
+        rewards=[[[3.0], [1.0]], [[1.0], [2.0]]],
+        hint="By hand: the 2 is a dead end, since its lines hold 1, 1 and nothing "
+        "else. The 3 is the best, and from each 1 a change leads to the 3.",
+    ),
+    case(
+        "two equal rewards on a line",
+        rewards=[[[3.0], [1.0]], [[2.0], [2.0]]],
+        hint="By hand: from the second 2, changes lead to the 1 and to the other 2, "
+        "which earns no more. So it is a dead end, and the first 2 is not: its other "
+        "line holds the 3.",
+    ),
+    case("more at the far end of a line", rewards=[[[2.0, 0.0, 1.0, 3.0]]]),
+    case("two that earn most", rewards=[[[4.0], [1.0]], [[0.0], [4.0]]]),
+    case("all earn the same", rewards=[[[1.0, 1.0], [1.0, 1.0]]]),
+    case("rewards below zero", rewards=[[[-1.0], [-4.0]], [[-3.0], [-2.0]]]),
+    case(
+        "two by three by two",
+        rewards=[
+            [[0.0, 2.0], [1.0, 0.0], [3.0, 1.0]],
+            [[2.0, 1.0], [0.0, 4.0], [1.0, 2.0]],
+        ],
+    ),
+    case(
+        "as long along each axis",
+        rewards=[
+            [[3.0, 4.0, 4.0], [3.0, 4.0, 5.0], [2.0, 4.0, 4.0]],
+            [[3.0, 3.0, 4.0], [2.0, 3.0, 4.0], [4.0, 3.0, 4.0]],
+            [[2.0, 4.0, 3.0], [4.0, 3.0, 3.0], [3.0, 2.0, 1.0]],
+        ],
+    ),
 )
-count_matches.cases = (
-    lists("a half-sorted response", [3, 1, 0, 2], [0, 3, 1, 2]),
-    lists("the sorted response", [3, 1, 0, 2], [0, 1, 2, 3]),
-    lists("a response far off", [3, 1, 0, 2], [7, 2, 2, 5]),
-    lists("a response in order, of other numbers", [3, 1, 0, 2], [0, 0, 1, 3]),
-    lists("the prompt itself", [2, 0, 1], [2, 0, 1]),
-    lists("a repeated number", [2, 0, 2], [2, 2, 0], hint=COPIES),
-    lists("a repeated number, sorted", [2, 2, 0], [0, 2, 2], hint=COPIES),
-    lists("a prompt of one number", [5], [5]),
-)
-count_matches.mistakes = """
-sorted(prompt) => prompt | You compare with the prompt as it stands. The truth is the \
-sorted prompt: compare with sorted(prompt).
-sorted(prompt) => sorted(prompt); response = sorted(response) | You sort the response \
-too, which does the policy's work for it. Sort the prompt only.
-if x == y) => if x == y) / len(truth) | You return the share of right positions. \
-Count them: a point for each.
-zip(response, truth) => zip(response[:-1], truth) | The last position is missing. A \
-list of n numbers has the positions 0 to n - 1, as range(n) has.
-zip(response, truth) => zip(response[:1], truth) | You look at the first position \
-only. Is the `return` inside the loop?
-return sum(y in prompt for y in response) | You count numbers that occur anywhere. A \
-point needs the right number at the right position: compare position by position with \
-zip.
-return sum(x in response for x in prompt) | You count numbers that occur anywhere. A \
-point needs the right number at the right position: compare position by position with \
-zip.
-return float(sorted(prompt) == response) | You give all or nothing. Partial credit \
-gives one point for each position that is right.
-return _matches_until_wrong(prompt, response) | You stop at the first wrong position. \
-Later ones that are right earn their points too.
+is_dead_end.mistakes = """
+rewards < rewards.max() => torch.ones_like(rewards, dtype=torch.bool) | You mark the \
+best response, too. It is no dead end: no other response earns more.
+return rewards == rewards.max() | You mark the best response. A dead end is one that \
+earns less, while no change of a single number earns more.
+range(3) => range(1) | You look along the first axis only. Is the `return` inside the \
+loop? Any of the three numbers may change.
+return (rewards < rewards.max()) & torch.stack([rewards == rewards.amax(a, True) for \
+a in range(3)]).any(0) | You ask for one line on which nothing earns more. At a dead \
+end that must hold for all three lines: & and not |.
+return _above_its_neighbours(rewards) | You look at the next cells only. A number may \
+change to any other number, so compare with the whole line.
+return _alone_on_top(rewards) | You ask that all changes earn less. One that earns the \
+same does not earn more, so a tie on a line leaves a dead end.
+return _top_of_tables(rewards) & (rewards < rewards.max()) | You compare with whole \
+tables, in which two numbers change at once. A line is what a single axis holds: give \
+amax one dim.
+return _top_of_tables(rewards) | You compare with whole tables, in which two numbers \
+change at once. A line is what a single axis holds: give amax one dim.
 """
 
 
