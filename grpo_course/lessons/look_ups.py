@@ -286,10 +286,10 @@ def token_push(table: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
 def train_one_table(
     keep: Tensor, rate: float = 0.1, updates: int = 40, seeds: Sequence[int] = range(64)
 ) -> tuple[Tensor, Tensor]:
-    """P(right), exact, and the logged entropy of policies with one call: [update seed].
+    """P(right), exact, and logged entropy, before each update: [update seed].
 
-    Loss and log count the tokens that bool `keep` [pos] names. An update is made of 16
-    prompts with 8 conversations.
+    The policies have one call. Loss and log count the tokens that bool `keep` [pos]
+    names. An update is made of 16 prompts with 8 conversations.
     """
     logits = copying(0, seeds=seeds).requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=rate)
@@ -297,6 +297,7 @@ def train_one_table(
     order = torch.Generator().manual_seed(0)
     right, logged = [], []
     for _ in range(updates):
+        right.append(success(logits.detach().expand(-1, 2, -1, -1)))
         asked = all_prompts()[torch.randperm(96, generator=order)[:16]]
         written = converse(logits.expand(-1, 2, -1, -1), asked, 8, generators)
         reward = final_reward(asked, written)
@@ -306,6 +307,5 @@ def train_one_table(
         optimizer.zero_grad()
         (-deltas * log_probs).mean(dim=(1, 2, 3)).sum().backward()
         optimizer.step()
-        right.append(success(logits.detach().expand(-1, 2, -1, -1)))
         logged.append(-log_probs.detach().mean(dim=(1, 2, 3)))
     return torch.stack(right), torch.stack(logged)
