@@ -19,6 +19,7 @@ from claims.runner import (
     mean_of,
     sort_after,
 )
+from grpo_course.lessons.exercises.nb01 import is_dead_end
 from grpo_course.lessons.reward_tables import elsewhere, reward_from_table
 from grpo_course.sort import (
     all_responses,
@@ -46,11 +47,9 @@ SGD = ONE_STEP | NORMALIZED | {"optimizer": torch.optim.SGD, "num_epochs": 300}
 SGD |= {"learning_rate": 0.05}
 
 
-def is_dead_end(rewards: Tensor) -> Tensor:
+def dead_ends(rewards: Tensor) -> Tensor:
     """Wrong responses of which no single change earns more. [all] -> bool [all]"""
-    cube = rewards.reshape(5, 5, 5)
-    lines = [cube == cube.amax(dim=axis, keepdim=True) for axis in range(3)]
-    return torch.stack(lines).all(dim=0).flatten() & (rewards < rewards.max())
+    return is_dead_end(rewards.reshape(5, 5, 5)).flatten()
 
 
 def lowered(prompt: Tensor, draw: int | None = None) -> Tensor:
@@ -61,12 +60,12 @@ def lowered(prompt: Tensor, draw: int | None = None) -> Tensor:
     """
     usual = all_rewards(prompt[None], 5, sort_inclusion_ordering_reward)[0]
     paid = usual.clone()
-    while is_dead_end(paid).any():
-        paid[is_dead_end(paid)] -= 1
+    while dead_ends(paid).any():
+        paid[dead_ends(paid)] -= 1
     if draw is None:
         return paid
     far = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1) > 1
-    places = far & ~is_dead_end(usual)
+    places = far & ~dead_ends(usual)
     return usual - elsewhere((usual - paid)[None], places[None], draw)[0]
 
 
@@ -93,7 +92,7 @@ def exact_and_more(prompt: Tensor, beside: bool = False) -> Tensor:
         for fn in (sort_exact_reward, sort_inclusion_ordering_reward)
     )
     differ = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1)
-    return exact + 0.01 * ((differ == 1) if beside else is_dead_end(partial_credit))
+    return exact + 0.01 * ((differ == 1) if beside else dead_ends(partial_credit))
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -105,7 +104,7 @@ def leave(setting: Setting, dead: bool) -> Tensor:
     prompt, tokens = PROMPT_SETS[setting.prompts][:1], all_responses(5, 3)
     rewards = all_rewards(prompt, 5, sort_inclusion_ordering_reward)[0]  # [all]
     cube, wrong = rewards.reshape(5, 5, 5), rewards < rewards.max()
-    start = tokens[(is_dead_end(rewards) == dead) & wrong]
+    start = tokens[(dead_ends(rewards) == dead) & wrong]
     sure = one_hot(start, 5) * torch.tensor(36.0).log()  # [start pos vocab]
     draws = [Generator().manual_seed(seed) for seed in setting.seeds]
     noise = torch.stack([torch.randn(sure.shape, generator=draw) for draw in draws])

@@ -1,7 +1,4 @@
-"""What notebook 05 alone draws: the KL as an area, k3 as a gap, ends of training.
-
-Beside them, the lambda of the formula that foretells where KL(ref||pi) ends.
-"""
+"""What notebook 05 alone draws: the KL as an area, k3 as a gap, ends of training."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -108,17 +105,3 @@ def plot_ends(
         finish(ax, "\u03b2", seen)
     legend_below(axes)
     return axes
-
-
-def find_lambda(weights: Tensor, graded: Tensor) -> Tensor:
-    """The lambda at which weights / (lambda - graded) add up to one. [... all] -> [... 1]
-
-    It lies above the best grade, and by at most the sum of the weights. By bisection.
-    """
-    low = graded.amax(dim=-1, keepdim=True)
-    high = low + weights.sum(dim=-1, keepdim=True)
-    for _ in range(50):
-        middle = (low + high) / 2
-        above = (weights / (middle - graded)).sum(dim=-1, keepdim=True) > 1
-        low, high = middle.where(above, low), high.where(above, middle)
-    return high
