@@ -7,6 +7,7 @@ are darker here, so that a thin line is seen on a light ground. A sign, a dash o
 hatching says the same.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -175,7 +176,13 @@ def write(ax: Axes, text: str, x: float, y: float, away: Point = (0, 0), **look)
 def draw_arrow(
     ax: Axes, foot: Point, head: Point, delta: float = 0.0, width: float = 2.2, **look
 ) -> None:
-    """An arrow in the colour of the sign of delta, lined in white."""
+    """An arrow in the colour of the sign of delta, lined in white.
+
+    A short one is thinner than `width`, so that its head is no longer than the arrow.
+    """
+    start, end = ax.transData.transform([foot, head])
+    points = math.dist(start, end) * 72 / ax.figure.dpi
+    width = min(width, points / 2.5)
     style: dict[str, Any] = {
         "arrowstyle": "-|>",
         "lw": width,
@@ -302,17 +309,14 @@ def draw_group(
     ax: Axes, values: Tensor, names: Sequence[str], xlabel: str, signed: bool = False
 ) -> None:
     """A group as a column of bars, one a response; as arrows if signed. [trial]"""
-    (zero, _), (one, _) = ax.transData.transform([(0, 0), (1, 0)])
-    points = abs(one - zero) * 72 / ax.figure.dpi  # of a delta of 1
     for row, value in enumerate(values.tolist()):
         if not signed:
             ax.barh(row, value, 0.6, color=PI)
             ink = GROUND if value > 0 else "black"
             write(ax, f"{value:g}", 0, row, (4, 0), ha="left", color=ink)
             continue
-        if abs(value) > 1e-6:  # a short arrow is a thin one: its head ends before 0
-            width = min(4.0, abs(value) * points / 2.5)
-            draw_arrow(ax, (0, row), (value, row), value, width)
+        if abs(value) > 1e-6:
+            draw_arrow(ax, (0, row), (value, row), value, 4.0)
         away, side = ((4, 0), "left") if value >= 0 else ((-4, 0), "right")
         write(ax, f"{value + 0.0:+.2f}", value, row, away, ha=side)
     if signed:
