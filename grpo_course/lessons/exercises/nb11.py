@@ -42,6 +42,9 @@ stated.cases = (
     ),
     text_case("no mark", "2 + 4 = 6", "Without `Answer:` nothing is stated."),
     text_case("the mark in small letters", "The answer: 6", "The mark is `Answer:`."),
+    text_case(
+        "the mark without its colon", "Answer 6", "The mark is `Answer:`, with a colon."
+    ),
     text_case("cut off", "12 - 4 = 6 apples left. Answer:"),
     text_case(
         "a new line at the end",
@@ -62,6 +65,11 @@ stated.cases = (
     text_case("a price", "Answer: $1,200.00"),
     text_case("a unit", "Answer: 6 apples"),
     text_case("a minus", "Answer: -3"),
+    text_case(
+        "a zero",
+        "4 - 4 = 0. Answer: 0",
+        "The text states 0, which is a number; None means that it states none.",
+    ),
     text_case("a half", "Answer: 2.5"),
     text_case("a calculation", "Answer: 2 + 4 = 6"),
     text_case("a choice", "Answer: 6 or 7"),
@@ -152,8 +160,8 @@ the first EOS of the row. Begin where a turn begins: tokens[row, start:].
 zeros_like => ones_like | The prompt is True in your mask. The policy did not \
 choose those tokens.
 response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-1) \
-== 0 | You drop the EOS of a turn. Stopping is a choice of the policy: without it in \
-the mask, it never learns to stop.
+== 0 | You drop the EOS of a turn. Stopping is a choice of the policy, too, so the \
+first EOS of a turn counts.
 return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS of a turn and keep \
 what stands after it. Stopping is a choice of the policy, so its first EOS counts, \
 and nothing after it until the next turn.
