@@ -11,6 +11,7 @@ silent_runs      07: runs whose loss says nothing
 finale           12, 18: the records of their runs
 solutions        11: word problems and their solutions as tokens, to imitate
 answer_tree      14: a world of text that can be enumerated
+lost_prompts     14: eight policies, and exact steps that lose some of their prompts
 own_task         15: what three recorded seeds of its task say of training
 look_ups         16: a tool's chain of look-ups, so short that all are listed
 word_order       15: a task for a model that others trained

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from matplotlib.axes import Axes
+from matplotlib.ticker import NullLocator
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
@@ -68,14 +69,19 @@ def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
 def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> Axes:
     """What a prompt weighs over its solve rate, a line a divisor; its law is dotted.
 
-    rates [prompt], weights[divisor] [prompt], laws [divisor prompt].
+    rates [prompt], weights[divisor] [prompt], laws [divisor prompt]. On the axis of
+    rates, p and 1 - p are mirror images.
     """
     ax = axes_row(width=7.5, height=3.6)[0]
     for row, ((name, each), law) in enumerate(zip(weights.items(), laws, strict=True)):
         look: dict[str, Any] = {"color": COLOURS[row]}
         ax.plot(rates, each, ls=LINES[row], label=f"by {name}, G = 8", **look)
         ax.plot(rates, law, ls=":", lw=1.2, **look)
-    ax.set(xscale="log", yscale="log", ylim=(0.5, 60))
+    ax.set(xscale="logit", yscale="log", ylim=(0.5, 60))
+    ticks = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+    ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.set_yticks([1, 10], ["1", "10"])
     ax.plot([], [], ls=":", lw=1.2, color=LEVEL, label="dotted: large groups")
     legend_above(finish(ax, "solve rate p of the prompt", "weight of the prompt"))
     return ax
@@ -88,29 +94,30 @@ def plot_pass_at_k(
 
     curves[start][when] [k seed] are pass@k.
     """
-    row = axes_row(len(curves), width=10.0)
+    row = axes_grid(1, len(curves), width=10.0, height=3.2)[0]
     for ax, (start, each) in zip(row, curves.items(), strict=True):
         left = {when: 1 - pass_at_k for when, pass_at_k in each.items()}
-        plot_bands(left, "unsolved: 1 - pass@k (log)", BAND, start, ks.tolist(), ax)
-        ax.set(xscale="log", yscale="log", ylim=(LOST, 1))
+        ylabel = "unsolved: 1 - pass@k (log)" if ax is row[0] else ""
+        plot_bands(left, ylabel, BAND, start, ks.tolist(), ax)
+        ax.set(xscale="log", yscale="log", ylim=(1e-4, 1))
         if (k := crossed[start]) <= ks[-1]:
             ax.axvline(k, color="black", ls=":", lw=1)
-            ax.text(k, 2 * LOST, f"k = {k:.0f} ", ha="right")
+            ax.text(k, 2e-4, f"k = {k:.0f} ", ha="right")
 
 
 def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor, prompt: Tensor) -> None:
-    """What became of prompts [step prompt], and the votes of all on one of them.
+    """What became of outvoted prompts [step prompt], and the votes of all on one.
 
     votes [by], middle int [by]: the number in the middle of a voter's right answer.
     """
     left, right = axes_grid(1, 2, width=10.0, height=3.4)[0]
     lost = path[-1] < LOST
     for which, colour, name in ((~lost, UP, "kept"), (lost, DOWN, "lost")):
-        left.plot(path[:, which], color=colour, lw=0.5, alpha=0.7)
+        left.plot(path[:, which], color=colour, lw=0.8, alpha=0.7)
         left.plot([], [], color=colour, label=f"{name}: {which.sum()}")
     left.set_xscale("symlog", linthresh=1)
     left.set(ylim=(-0.03, 1.03), xlim=(0, len(path) - 1))
-    title = "all that step 1 pushes down"
+    title = "outvoted, and below 0.2 before"
     finish(left, "gradient step (log)", "solve rate of a prompt", title)
     legend_above(left)
     sums = [votes[middle == number].sum().item() for number in range(5)]
