@@ -244,8 +244,8 @@ generator that you are given, so the responses are other ones. Pass it to \
 generate_responses.
 = naive_loss => = -naive_loss | The minus sign is missing. An optimizer minimizes the \
 loss, and a response that earns must become likelier.
-optimizer.zero_grad() => pass | The first update is right, and the second is not: \
-backward adds to the gradients that are there. Clear them with optimizer.zero_grad() \
-in each update.
+naive_loss(log_probs, rewards) => -(rewards * log_probs.sum(dim=-1)).mean() | You sum \
+the log-probabilities over the positions, so your step is three times as long. The \
+naive loss takes the mean over the positions too: call naive_loss.
 optimizer.step() => pass | {NOT_MOVED}
 """

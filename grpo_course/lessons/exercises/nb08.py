@@ -200,12 +200,23 @@ the delta.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
 optimizer.zero_grad() before each backward.
 optimizer.step() => | {STILL}
+.square().mean() / 2 => .square().mean() | One half is missing. The value loss is half \
+of the mean squared difference, and c_V = 0.5 halves it once more.
+torch.minimum => torch.maximum | You take the larger of the two products, so the clip \
+lets through what it should stop. Take the smaller.
 loss.detach() => loss | The loss still carries the graph that made it. Return \
 loss.detach(), which keeps the number and lets go of the graph.
 """
 
 
-@exercise("8.3")
+# The draft: all prompts move by the same amount, and before they are compared.
+def hasty_memory(rewards, usual):
+    """float [seed batch trial], float [seed batch] -> the deltas, and the new usual"""
+    usual = usual + 0.1 * (rewards - usual[..., None]).mean()
+    return rewards - usual[..., None], usual
+
+
+@exercise("8.3", draft=hasty_memory)
 def remember(rewards, usual):
     """float [seed batch trial], float [seed batch] -> the deltas, and the new usual"""
     deltas = rewards - usual[..., None]
@@ -240,6 +251,6 @@ the way.
 deltas = rewards - usual[..., None] => deltas = rewards - rewards.mean(dim=(-2, -1), \
 keepdim=True) | You subtract the mean of the batch. Subtract what each prompt usually \
 earned.
-return rewards, usual + 0.1 * (rewards.mean(-1) - usual) | These are the rewards \
-themselves. A delta is the reward minus what its prompt usually earned.
+0.1 * deltas => 0.9 * deltas | Your memory keeps a tenth of what it held. It should \
+keep nine tenths, and move a tenth of the way.
 """

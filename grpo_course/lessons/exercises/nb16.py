@@ -147,6 +147,8 @@ rewards.flip(-1).cumsum(-1).flip(-1) => rewards.sum(-1, keepdim=True) + 0 * rewa
 what was earned before it.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-1).cumsum(-1) | Your sums stand \
 in the wrong order: the last turn comes first.
+rewards.flip(-1).cumsum(-1).flip(-1) => rewards.cumsum(-1).flip(-1) | You add up from \
+the front and then turn the sums round. Turn the rewards round first.
 rewards.flip(-1).cumsum(-1).flip(-1) => rewards.flip(-2).cumsum(-2).flip(-2) | You add \
 up over the conversations of the group. Go along the turns of one conversation.
 rewards.flip(-1).cumsum(-1).flip(-1) => (to_go := \

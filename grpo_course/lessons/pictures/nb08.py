@@ -83,12 +83,12 @@ def plot_fading(errors: Tensor, deltas: Tensor, lam: float) -> Axes:
     return ax
 
 
-def plot_critic(seen: Mapping[int, tuple[Tensor, Tensor]]) -> list[Axes]:
+def plot_critic(seen: Mapping[int | str, tuple[Tensor, Tensor]]) -> list[Axes]:
     """What the critic of the first seed says against the exact values.
 
     A panel for each rollout: seen[rollouts] is what it says after so many, and the
-    exact values of the same tokens, both [seed batch trial pos]. A dot is the beginning
-    of a response.
+    exact values of the same tokens, both [seed batch trial pos]; a name in place of a
+    number is a title. A dot is the beginning of a response.
     """
     axes = axes_row(len(seen), width=2.4 * len(seen), height=3.1)
     errors = []
@@ -98,8 +98,10 @@ def plot_critic(seen: Mapping[int, tuple[Tensor, Tensor]]) -> list[Axes]:
         ax.plot([0, most], [0, most], color=FAINT, lw=1, zorder=1)
         for t, (colour, mark) in enumerate(zip(COLOURS, "os^", strict=False)):
             look: dict[str, Any] = {"color": colour, "marker": mark, "lw": 0}
+            look["zorder"] = 2 + most - t  # those of V_0 are few
             ax.scatter(exact[:, t], values[:, t], s=30, label=f"$V_{t}$", **look)
         title = f"after {count} rollout{'s' * (count != 1)}" if count else "at first"
+        title = count if isinstance(count, str) else title
         finish(ax, "exact value", "the critic says" if ax is axes[0] else "", title)
         limits = (-0.4, most + 0.5)
         ax.set(xlim=limits, ylim=limits, xticks=range(most + 1), yticks=range(most + 1))

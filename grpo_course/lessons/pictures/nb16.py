@@ -107,3 +107,22 @@ def plot_needed(needed: Mapping[str, Tensor], given: float) -> Axes:
     text = f"Conversations that call 1 to {calls} and the answer need, on a log scale."
     describe(ax.figure, f"{text} {'; '.join(texts)}. One run has {given:.0f}.")
     return ax
+
+
+def plot_prospects(needed: Tensor, ends: Tensor, left: float, updates: int) -> Axes:
+    """What each seed needs after some updates, and has learned at the end. [seed] each
+
+    A vertical line says how many conversations the run then has left.
+    """
+    ax = axes_row(width=7.4, height=3.6)[0]
+    ax.plot(needed, ends, "o", color=COLOURS[0], ms=7, alpha=0.8)
+    ax.axvline(left, color="black", lw=1)
+    write(ax, f"the run has {left:.0f} left", left, 0.9, (6, 0), ha="left")
+    ax.set(xscale="log", ylim=(0.2, 1.04))
+    axis, after = "conversations needed", f"after {updates} updates"
+    finish(ax, f"{axis} at the worst turn, {after}", "P(right) at the end")
+    pairs = zip(needed.tolist(), ends.tolist(), strict=True)
+    told = ", ".join(f"{need:.0f} and {end:.2f}" for need, end in sorted(pairs))
+    text = f"Conversations needed {after} and P(right) at the end, a point a seed"
+    describe(ax.figure, f"{text}: {told}. The run has {left:.0f} left.")
+    return ax
