@@ -1,7 +1,6 @@
 """What 05_kl claims."""
 
 import copy
-from collections.abc import Callable
 from functools import partial
 
 import torch
@@ -20,7 +19,6 @@ from grpo_course.sort import (
     exact_sorted_probability,
     generate_responses,
     sort_distance_reward,
-    sort_exact_reward,
 )
 
 LESS = {BEST: "here the best rate is the one that leaves least"}
@@ -47,16 +45,16 @@ def graded(
     estimator: str = "",
     shown: int = 18,
     turned: bool = False,
-    reward_fn: Callable = sort_distance_reward,
     wrong: str = "",
 ) -> Tensor:
     """P(sorted) after 200 steps against a grader that errs. -> [seed]
 
     The KL is exact and in the loss, or an estimate of the sampled tokens. `errors_on`
-    is all responses, or those that the start says "often" or "seldom"; with an empty
-    one the grader is right. `shown` is how many steps the start has imitated; `turned`
-    takes KL(ref||pi). `wrong` asks for the probability of wrong responses instead:
-    those that the grader "preferred" to the right one, or the "other" ones.
+    is all responses, or those that the start says "often" or "seldom"; "four often" and
+    "four seldom" have one number out of place. With an empty one the grader is right.
+    `shown` is how many steps the start has imitated; `turned` takes KL(ref||pi).
+    `wrong` asks for the probability of wrong responses instead: those that the grader
+    "preferred" to the right one, or the "other" ones.
     """
     prompts, seeds = PROMPT_SETS[setting.prompts], setting.seeds
     model = imitated(prompts, seeds, shown)
@@ -68,9 +66,13 @@ def graded(
     often = rank < FREQUENT
     nowhere = torch.zeros_like(often)
     where = {"all": ~nowhere, "often": often, "seldom": ~often, "": nowhere}
-    errors = errors * where[errors_on]
     every = all_responses(5, 3).expand(*shape, 3)
-    points = compute_reward(prompts, every, reward_fn) + errors
+    close = (every != prompts.sort(dim=-1).values[:, None]).sum(dim=-1) == 1
+    for name, by in {"four often": before, "four seldom": -before}.items():
+        order = by.masked_fill(~close, -torch.inf).argsort(dim=-1, descending=True)
+        where[name] = order.argsort(dim=-1) < 4
+    errors = errors * where[errors_on]
+    points = compute_reward(prompts, every, sort_distance_reward) + errors
     adam = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
     dice = [Generator().manual_seed(seed) for seed in seeds]
     for _ in range(round(200 * setting.length)):
@@ -110,9 +112,9 @@ CLAIMS = (
     Claim("05.seldom", "On what the start says seldom, errors do less harm.",
         (partial(graded, beta=0.0, errors_on="seldom"),
          partial(graded, beta=0.0, errors_on="often"))),
-    Claim("05.level", "So it is where all wrong responses are worth the same.",
-        (partial(graded, beta=0.0, errors_on="seldom", reward_fn=sort_exact_reward),
-         partial(graded, beta=0.0, errors_on="often", reward_fn=sort_exact_reward))),
+    Claim("05.close", "So it is where all are equally close to the right answer.",
+        (partial(graded, beta=0.0, errors_on="four seldom"),
+         partial(graded, beta=0.0, errors_on="four often"))),
     Claim("05.beginner", "From a start that seldom sorts, a KL with β = 1 costs.",
         (partial(graded, beta=0.0, shown=3), partial(graded, beta=1.0, shown=3))),
     Claim("05.reversed", "KL(ref||π), priced exactly, protects less than KL(π||ref).",

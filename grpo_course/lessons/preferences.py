@@ -2,7 +2,7 @@
 
 A reward model is fitted to pairs of responses. In the sort world, where everything can
 be enumerated, there are two ways to train on such pairs: by a learned reward, and by
-DPO. `find_lambda` is of notebook 05: where training with the other KL ends.
+DPO.
 """
 
 import copy
@@ -350,17 +350,3 @@ def dpo(
         return bradley_terry_loss(chosen.flatten(1), rejected.flatten(1))
 
     return descend(loss, policy.model, num_steps, learning_rate)
-
-
-def find_lambda(weights: Tensor, graded: Tensor) -> Tensor:
-    """The lambda at which weights / (lambda - graded) sum to one. [... all] -> [... 1]
-
-    It lies above the best grade, and by at most the sum of the weights. By bisection.
-    """
-    low = graded.amax(dim=-1, keepdim=True)
-    high = low + weights.sum(dim=-1, keepdim=True)
-    for _ in range(50):
-        middle = (low + high) / 2
-        above = (weights / (middle - graded)).sum(dim=-1, keepdim=True) > 1
-        low, high = middle.where(above, low), high.where(above, middle)
-    return high

@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Mapping, Sequence
-from types import MappingProxyType
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -78,12 +77,10 @@ def plot_ends(
     trained: Mapping[str, Sequence[Mapping[str, Tensor]]],
     betas: Sequence[float],
     starts: Mapping[str, float],
-    foretold: Mapping[str, Sequence[Mapping[str, Tensor]]] = MappingProxyType({}),
 ) -> list[Axes]:
     """Where training at each beta ends, with its standard error, and where it started.
 
-    trained[name][beta] holds what was seen of a run, [look seed] each; foretold, drawn
-    open, what a formula says of it, [seed] each.
+    trained[name][beta] holds what was seen of a run, [look seed] each.
     """
     axes = axes_row(len(starts), width=4.0 + 2.5 * len(starts), height=3.4)
     for ax, (seen, start) in zip(axes, starts.items(), strict=True):
@@ -93,13 +90,8 @@ def plot_ends(
             x = [beta * 1.1 ** (k - 1) for beta in betas]  # side by side
             ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
             ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
-            if name in foretold:
-                best = [each[seen].mean() for each in foretold[name]]
-                ax.plot(x, best, "os^"[k], color=COLOURS[k], mfc="none", ms=8)
         ax.axhline(start, color="black", ls="--")
         write(ax, "start", math.sqrt(betas[0] * betas[1]), start, (0, 4), va="bottom")
-        if foretold:
-            ax.plot([], [], "o", color="black", mfc="none", ms=8, label="foretold")
         ax.set(xscale="log", xticks=betas, xticklabels=betas)
         ax.minorticks_off()
         finish(ax, "\u03b2", seen)
