@@ -9,7 +9,9 @@ updates. In a row, each problem has one character, how many of its samples were 
 
 import itertools
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from math import comb
 from pathlib import Path
 from statistics import mode
@@ -18,6 +20,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.distributions import Binomial
 
 from grpo_course.lessons.baselines import tell
 from grpo_course.loop import half_width
@@ -364,14 +367,25 @@ def print_moved(rows: Run, by_chance: Chance) -> None:
         print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):11.3f}")
 
 
+def binomial(count: int, chance: float) -> Tensor:
+    """How likely each number of heads is in so many flips. -> float64 [count + 1]"""
+    flips = Binomial(count, torch.tensor(chance, dtype=torch.float64))
+    return flips.log_prob(torch.arange(count + 1.0)).exp()
+
+
 def below(
     by_chance: Chance, rows: int, bar: float, *, lost: float, won: float
 ) -> float:
-    """In what share of 500 experiments on so many rows chance falls below the bar."""
-    drawn = torch.rand(500, rows, generator=torch.Generator().manual_seed(0))
-    fell = (drawn < lost).sum(-1), (drawn > 1 - won).sum(-1)
-    pairs = zip(*(each.tolist() for each in fell), strict=True)
-    return sum(by_chance(*pair) < bar for pair in pairs) / len(drawn)
+    """How likely a look at so many rows comes out below the bar, by chance or not."""
+    found = 0.0
+    for changed, weight in enumerate(binomial(rows, lost + won).tolist()):
+        if weight < 1e-7:
+            continue
+        each = partial(lambda count, few: by_chance(few, count - few), changed)
+        uneven = bisect_left(range(changed // 2 + 1), bar, key=each)  # so many few
+        split = binomial(changed, lost / (lost + won))
+        found += weight * (split[:uneven].sum() + split.flip(0)[:uneven].sum()).item()
+    return found
 
 
 def try_plan(by_chance: Chance, rows: int, looks: int, bar: float) -> None:
