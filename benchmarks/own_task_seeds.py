@@ -78,7 +78,7 @@ def record(seed: int) -> dict:
 
         model = copy.deepcopy(start)
         rewards = {"paid": (reward, 1.0)}
-        environment = Environment(problems, tokenizer, rewards, tagged=True)
+        environment = Environment(problems, tokenizer, rewards)
         train_policy(config, model, tokenizer, environment)
         return measure(model)
 

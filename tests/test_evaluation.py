@@ -52,17 +52,14 @@ def policy(tokenizer):
     return CausalPolicy(model, sampler, torch.Generator().manual_seed(3))
 
 
-@pytest.mark.parametrize("k", range(1, N + 1))
-def test_pass_at_k_is_the_mean_over_all_ways_to_pick(k):
+def test_pass_at_k_is_the_mean_over_all_ways_to_pick_and_needs_enough_samples():
     rows = [[float(i < right) for i in range(N)] for right in range(N + 1)]
-    expected = [mean(max(pick) for pick in combinations(row, k)) for row in rows]
-    assert pass_at_k(torch.tensor(rows), k).tolist() == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("k", [0, N + 1])
-def test_pass_at_k_needs_enough_samples(k):
-    with pytest.raises(ValueError, match=f"k={k}, but there are {N}"):
-        pass_at_k(torch.zeros(2, N), k)
+    for k in range(1, N + 1):
+        expected = [mean(max(pick) for pick in combinations(row, k)) for row in rows]
+        assert pass_at_k(torch.tensor(rows), k).tolist() == pytest.approx(expected)
+    for k in (0, N + 1):
+        with pytest.raises(ValueError, match=f"k={k}, but there are {N}"):
+            pass_at_k(torch.zeros(2, N), k)
 
 
 def test_bootstrap_is_seeded_and_agrees_with_the_normal_interval():
@@ -121,6 +118,9 @@ def test_the_intervals_of_a_table_go_by_calculation(environment, tokenizer):
 
 def test_scores_stand_beside_their_problems(environment, tokenizer):
     """Gold for every problem but the third; in batches of three."""
+    every = Environment(environment.problems, tokenizer, GSM8K.rewards)
+    assert every.measures == tuple(GSM8K.rewards)  # unless the task says which
+    assert set(environment.measures) < set(every.measures)
     texts = [demonstration(p) for p in environment.problems]
     texts[2] = "no idea"
     scores = collect_scores(environment, answers(tokenizer, texts), batch_size=3)
@@ -178,12 +178,6 @@ def test_the_table(policy, environment):
     assert mean == "0.429" and float(low) < 0.429 < float(high)
     assert table.loc["greedy format", "three"] == "1.000 [1.000, 1.000]"
     assert table.loc["sampled format", "three"] == ""
-
-
-def test_every_reward_is_measured_unless_the_task_says_which(easy_problems, tokenizer):
-    every = Environment(easy_problems[:2], tokenizer, GSM8K.rewards)
-    assert every.measures == tuple(GSM8K.rewards)
-    assert set(MEASURES) < set(every.measures)
 
 
 # The vote of several samples, and the ways to answer that cost no training
@@ -252,7 +246,7 @@ def test_a_vote_is_for_what_an_answer_means(
     reward, answer, said, correct, tokenizer, monkeypatch
 ):
     rewards, tags = {"a": (reward, 1)}, reward is not shown
-    asked = Environment([Problem("How many?", answer)], tokenizer, rewards, tagged=tags)
+    asked = Environment([Problem("How many?", answer)], tokenizer, rewards)
     texts = tagged(*said) if tags else [f"So. Answer: {each}" for each in said]
     monkeypatch.setattr(evaluation, "decode_responses", lambda *_: [texts])
     paid = torch.tensor([reward(texts, [answer] * len(texts))])

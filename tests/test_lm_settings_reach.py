@@ -256,7 +256,7 @@ RUN = {
     "dtype": Row(
         "bfloat16", lambda b: b.policy.autocast, becomes(None, torch.bfloat16)
     ),
-    "num_threads": Row(2, threads, becomes(1, 2)),
+    "num_threads": Row(2, threads, becomes(1, 2), {"warm_start_steps": 0}),
     "gradient_checkpointing": Row(
         True,
         lambda b: recomputes(b.policy.model),

@@ -39,6 +39,9 @@ from grpo_course.loop import (
 )
 from grpo_course.sampling import Sampler
 from grpo_course.sequences import SequencePolicy, TinyLM
+from tests.test_columns import BATCH, TRIAL, filled, make_batch
+from tests.test_settings_reach import PROMPTS as TEXT_PROMPTS
+from tests.test_settings_reach import Noting, count_ones, tied_at_first
 
 PROMPTS = torch.arange(2)[:, None]
 
@@ -227,25 +230,21 @@ def test_a_gradient_that_is_not_finite_stops_the_step():
     assert torch.equal(bandit.logits, before)
 
 
-@pytest.mark.parametrize("estimator", KL_ESTIMATORS)
 @pytest.mark.parametrize("mode", LOSS_MODES)
-def test_stale_samples_and_a_far_reference_spoil_no_weight(mode, estimator):
+def test_stale_samples_and_a_far_reference_spoil_no_weight(mode):
     """Either a step is taken and all is finite, or it is refused and nothing moves."""
-    knobs = {"loss_mode": mode, "kl_penalty": 0.1, "kl_estimator": estimator}
-    for far_old, far_ref in product((-1.0, -95.0), (-1.0, -50.0, -200.0)):
+    responses = torch.arange(10).view(1, 10, 1) % 2 + torch.zeros(2, 10, 1).long()
+    ones = torch.ones(2, 10, 1)
+    rollout, given = Rollout(PROMPTS, responses), (ones[..., 0], ones[..., 0])
+    for estimator, far in product(KL_ESTIMATORS, (-1.0, -50.0, -200.0)):
         bandit = Bandit()
         with torch.no_grad():
             bandit.logits[..., 0] = 60.0  # the others are 60 nats away
         before = bandit.logits.detach().clone()
+        knobs = {"loss_mode": mode, "kl_penalty": 0.1, "kl_estimator": estimator}
         trainer = make_trainer(bandit, max_gradient_norm=1.0, **knobs)
-        batch = trainer.collect(PROMPTS)
-        far = torch.full_like(batch.old_log_probs, 1.0)
-        deltas = torch.ones_like(batch.deltas)
-        responses = torch.arange(10).view(1, 10, 1) % 2 + 0 * batch.rollout.responses
-        rollout = replace(batch.rollout, responses=responses)
-        given = {"old_log_probs": far_old * far, "ref_log_probs": far_ref * far}
         try:
-            trainer.improve(replace(batch, rollout=rollout, deltas=deltas, **given))
+            trainer.improve(Batch(rollout, *given, 0.5 * far * ones, far * ones))
         except ValueError as error:
             assert "epoch 0, step 0" in str(error) and "Try a smaller" in str(error)
             assert torch.equal(bandit.logits, before)
@@ -325,26 +324,6 @@ def test_the_mean_over_seeds_and_its_standard_error():
 # The buffer and minibatches. That each response keeps all its columns, there and
 # elsewhere, is looked at in test_columns.
 
-BATCH, TRIAL = 3, 4
-
-
-def make_batch(ref=True):
-    """Each response with a number of its own."""
-    number = torch.arange(BATCH * TRIAL).reshape(BATCH, TRIAL)
-    tokens = number[..., None].expand(-1, -1, 5)
-    old, mask = -tokens.float(), torch.arange(5) < 1 + number[..., None] % 5
-    rollout = Rollout(torch.arange(BATCH)[:, None], tokens, mask)
-    ref_log_probs = old - 1 if ref else None
-    values = number.float()
-    return Batch(rollout, values, values - 5, old, ref_log_probs, old + 7)
-
-
-def filled(*batches):
-    buffer = ExperienceBuffer()
-    for batch in batches or (make_batch(),):
-        buffer.add(batch)
-    return buffer
-
 
 def test_a_buffer_holds_what_was_added_until_it_is_cleared():
     buffer = filled(make_batch(), make_batch())
@@ -352,7 +331,7 @@ def test_a_buffer_holds_what_was_added_until_it_is_cleared():
     assert buffer.get().rewards.shape == (2 * BATCH * TRIAL, 1)
     buffer.clear()
     assert len(buffer) == 0
-    bare = replace(make_batch(ref=False), targets=None)
+    bare = replace(make_batch(), ref_log_probs=None, targets=None)
     got = filled(replace(bare, rollout=replace(bare.rollout, mask=None))).get()
     assert got.rollout.mask is got.ref_log_probs is got.targets is None
 
@@ -379,51 +358,21 @@ def test_minibatches_cover_each_response_once_and_each_pass_shuffles_anew():
     assert orders(0) == [first, again] != orders(1)
 
 
-def without_a_prompt():
-    batch = make_batch()
-    return replace(batch, rollout=replace(batch.rollout, prompts=torch.zeros(2, 1)))
-
-
-BUFFERS = {
-    "nothing to get": (ExperienceBuffer().get, r"buffer is empty.*buffer\.add"),
-    "nothing to cut": (lambda: ExperienceBuffer().minibatches(1), "buffer is empty"),
-    "too many": (lambda: filled().minibatches(13), "size=13, but the buffer holds 12"),
-    "prompts": (lambda: filled(without_a_prompt()), "'prompts': 8.*one for each resp"),
-    "deltas": (
-        lambda: filled(replace(make_batch(), deltas=torch.zeros(3, 3))),
-        r"'deltas': \d+.*one for each response",
-    ),
-    "a reference more": (
-        lambda: filled(make_batch(), make_batch(ref=False)),
-        "with the same settings",
-    ),
-}
-
-
-@pytest.mark.parametrize(("call", "says"), BUFFERS.values(), ids=BUFFERS)
-def test_what_does_not_fit_a_buffer_is_named(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
-
-
 # Steps: on minibatches, with a limit to the gradient
 
 
-def run_three(**knobs):
-    """Responses of three tokens."""
-    policy = Bandit(pos=3)
-    sizes = {"num_epochs": 3, "num_steps_per_epoch": 2, "num_responses": 6}
-    trainer = make_trainer(policy, PROMPTS, token_sum, **sizes | knobs)
-    return policy, trainer.train()
-
-
 def test_minibatches_take_a_step_each_and_one_of_everything_equals_none():
-    plain, _ = run_three(kl_penalty=0.3)
-    whole, _ = run_three(kl_penalty=0.3, minibatch_size=12)
+    def trained(**knobs):
+        """Responses of three tokens."""
+        policy = Bandit(pos=3)
+        return policy, run(policy, token_sum, num_steps_per_epoch=2, **knobs)
+
+    plain, _ = trained(kl_penalty=0.3)
+    whole, _ = trained(kl_penalty=0.3, minibatch_size=16)
     torch.testing.assert_close(plain.logits, whole.logits, atol=1e-6, rtol=0)
-    policy, history = run_three(minibatch_size=5, num_epochs=2)
+    policy, history = trained(minibatch_size=7)
     assert history.curve("step").tolist() == [*range(6)] * 2
-    assert policy.rows == [12, 5, 5, 2, 5, 5, 2] * 2
+    assert policy.rows == [16, 7, 7, 2, 7, 7, 2] * 2
 
 
 def test_clipping_looks_at_each_seed_alone():
@@ -441,40 +390,12 @@ def test_clipping_looks_at_each_seed_alone():
 # One gradient from several passes; the loss that a learner calls
 
 
-TEXT_PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2], [4, 1], [3, 3]])
-EOS = 0
-
-
-def count_ones(rollout):
-    return (rollout.responses == 1).float().sum(-1)
-
-
-def sometimes_tied(rollout):
-    """Tied in the first three groups. -> [... batch trial]"""
-    rewards = count_ones(rollout) + torch.arange(4) / 10
-    rewards[..., :3, :] = 0.3
-    return rewards
-
-
-class Counting(SequencePolicy):
-    """Notes how many rows each forward pass has, with a gradient and without."""
-
-    def __init__(self, *parts):
-        super().__init__(*parts)
-        self.rows, self.frozen_rows = [], []
-
-    def log_probs(self, rollout):
-        rows = self.rows if torch.is_grad_enabled() else self.frozen_rows
-        rows.append(rollout.responses.shape[-3])
-        return super().log_probs(rollout)
-
-
 def make_sequences(seeds=None):
     """The tiny language model; responses end by chance."""
     model = TinyLM(5, hidden_size=8, seeds=seeds)
     generators = [torch.Generator().manual_seed(s) for s in seeds or (0,)]
-    sampler = Sampler(6, eos=EOS, pad=EOS)
-    return Counting(model, sampler, generators if seeds else generators[0])
+    sampler = Sampler(6, eos=0, pad=0)
+    return Noting(model, sampler, generators if seeds else generators[0])
 
 
 def text_trainer(policy, reward_fn=count_ones, lr=0.3, **knobs):
@@ -557,7 +478,7 @@ def test_the_loop_has_the_loss_that_a_learner_calls(mode, level):
 @pytest.mark.parametrize("aggregation", ["sequence_mean", "token_mean", "constant"])
 @pytest.mark.parametrize("size", [None, 1])
 def test_tied_groups_are_skipped_and_change_nothing(aggregation, size):
-    knobs = {"aggregation": aggregation, "reward_fn": sometimes_tied}
+    knobs = {"aggregation": aggregation, "reward_fn": tied_at_first}
     whole, record, _, _ = gradient_and_record(**knobs)
     skipped, seen, policy, _ = gradient_and_record(
         skip_tied_groups=True, micro_batch_size=size, **knobs
@@ -611,39 +532,34 @@ def test_pi_old_costs_a_forward_pass_only_if_nobody_else_knows_it(source):
     torch.testing.assert_close(cheap.model.state_dict(), plain.model.state_dict())
 
 
-def run_many_steps(bandit=None, **knobs):
-    bandit = bandit or Bandit()
+def run_six_steps(bandit, **knobs):
     sizes = {"num_steps_per_epoch": 6, "num_epochs": 4}
-    return bandit, run(bandit, **sizes | knobs)
-
-
-def kl_by_epoch(history):
-    groups = groupby(history.records, lambda record: record["epoch"])
-    return [History(list(group)).curve("old_kl").flatten() for _, group in groups]
+    return run(bandit, **sizes | knobs)
 
 
 def test_an_epoch_ends_with_the_first_step_above_the_limit():
-    _, whole = run_many_steps()
-    first = kl_by_epoch(whole)[0]
+    def kl_by_epoch(history):
+        groups = groupby(history.records, lambda record: record["epoch"])
+        return [History(list(group)).curve("old_kl").flatten() for _, group in groups]
+
+    first = kl_by_epoch(run_six_steps(Bandit()))[0]
     assert first[0].abs() < 1e-6 and (first.diff() > 0).all()
     limit = first[2:4].mean().item()  # seen between step 2 and step 3
-    epochs = kl_by_epoch(run_many_steps(stop_kl=limit)[1])
+    epochs = kl_by_epoch(run_six_steps(Bandit(), stop_kl=limit))
     torch.testing.assert_close(epochs[0], first[:4])
     assert len(epochs) == 4  # the next epochs begin all the same
     for kl in epochs:
         assert (kl[:-1] <= limit).all()
         assert kl[-1] > limit or len(kl) == 6
     # The last step is taken: an epoch with a limit is one of as many steps.
-    stopped, _ = run_many_steps(num_epochs=1, stop_kl=limit)
-    plain, _ = run_many_steps(num_epochs=1, num_steps_per_epoch=4)
+    stopped, plain = Bandit(), Bandit()
+    run_six_steps(stopped, num_epochs=1, stop_kl=limit)
+    run_six_steps(plain, num_epochs=1, num_steps_per_epoch=4)
     assert torch.equal(stopped.logits, plain.logits)
-
-
-def test_one_seed_with_an_axis_of_its_own_may_stop_and_two_may_not():
-    knobs = {"num_epochs": 1, "stop_kl": 0.02}
-    assert len(run_many_steps(Bandit(1), **knobs)[1].records) < 6
+    # One seed with an axis of its own may stop, and two may not.
+    assert len(run_six_steps(Bandit(1), num_epochs=1, stop_kl=0.02).records) < 6
     with pytest.raises(ValueError, match=r"stop_kl=0.02, but 2 seeds.*one by one"):
-        run_many_steps(Bandit(2), **knobs)
+        run_six_steps(Bandit(2), stop_kl=0.02)
 
 
 # Responses that were cut off
@@ -761,98 +677,85 @@ def test_of_seeds_each_keeps_the_groups_that_were_not_tied():
 # What cannot run is refused: the argument, what was given, the cure
 
 
+class Model(nn.Linear):
+    logits = torch.zeros(1)
+
+
+OTHER = torch.optim.SGD(nn.Linear(2, 2).parameters())
+FROZEN, SCRIPTED = Bandit(), SimpleNamespace(model=None, sample=print, log_probs=print)
+FROZEN.logits.requires_grad_(False)
+LP = torch.full((2, 3, 4), -1.0)
+ROLLOUT = Rollout(PROMPTS, torch.zeros(2, 3, 4).long(), sampled_log_probs=LP)
+UNNOTED = Rollout(PROMPTS, ROLLOUT.responses)
+SHORT = replace(ROLLOUT, finished=torch.ones(1, 3) > 0)
+BATCHES = make_batch(), replace(make_batch(), ref_log_probs=None)
+UNASKED = replace(BATCHES[0].rollout, prompts=torch.zeros(2, 1))
+
+
+def paid(change):
+    """A run whose rewards are changed before the loop has them."""
+    return lambda: run(reward_fn=lambda rollout: change(token_value(rollout)))
+
+
+def sampled(change):
+    return lambda: run(Bandit(sampled=change))
+
+
+def scored(change):
+    return lambda: run(Bandit(scored=change))
+
+
 def mixed(policy):
     trainer = make_trainer(policy, kl_penalty=0.1, ref_mixture=0.5)
     trainer.ref_policy = policy
     trainer.renew_reference()
 
 
-def frozen():
-    bandit = Bandit()
-    bandit.logits.requires_grad_(False)
-    return bandit
-
-
-class Model(nn.Linear):
-    logits = torch.zeros(1)
-
-
-OTHER = torch.optim.SGD(nn.Linear(2, 2).parameters())
-BARE = SimpleNamespace(model=None, sample=print, log_probs=print)
-LP = torch.full((2, 3, 4), -1.0)
-ROLLOUT = Rollout(PROMPTS, torch.zeros(2, 3, 4).long(), sampled_log_probs=LP)
-SHORT = replace(ROLLOUT, finished=torch.ones(1, 3) > 0)
-RUNS = {
+RUNS = [
     # what a person hands over
-    "a model": (lambda: run(Model(1, 1)), "policy is a Model without sample"),
-    "another model's optimizer": (
-        lambda: run(optimizer=OTHER),
-        "reaches none.*another model",
-    ),
-    "a frozen model": (lambda: run(frozen()), "no gradient in epoch 0, step 0.*frozen"),
+    (lambda: run(Model(1, 1)), "policy is a Model without sample"),
+    (lambda: run(optimizer=OTHER), "reaches none.*another model"),
+    (lambda: run(FROZEN), "no gradient in epoch 0, step 0.*frozen"),
+    (lambda: mixed(SCRIPTED), "holds no torch module"),
     # rewards
-    "a list": (
-        lambda: run(reward_fn=lambda r: token_value(r).tolist()),
-        "in epoch 0, reward_fn returned a list.*Return one number for each response",
-    ),
-    "one reward": (
-        lambda: run(reward_fn=lambda r: token_value(r).mean()),
-        r"shape \[\].*\[2, 8\]",
-    ),
-    "rewards that are NaN": (
-        lambda: run(reward_fn=lambda r: token_value(r) * math.nan),
-        r"in epoch 0, rewards\[0, 0\] is nan",
-    ),
+    (paid(torch.Tensor.tolist), "in epoch 0, reward_fn returned a list.*Return one"),
+    (paid(torch.Tensor.mean), r"shape \[\].*\[2, 8\]"),
+    (paid(lambda r: r * math.nan), r"in epoch 0, rewards\[0, 0\] is nan"),
     # rollouts and scores
-    "no rollout": (
-        lambda: run(Bandit(sampled=lambda r: None)),
-        "policy.sample returned a NoneType, not a Rollout.*`return` missing",
-    ),
-    "responses without pos": (
-        lambda: run(
-            Bandit(sampled=lambda r: replace(r, responses=r.responses[..., 0]))
-        ),
+    (sampled(lambda r: None), "policy.sample returned a NoneType.*`return` missing"),
+    (
+        sampled(lambda r: replace(r, responses=r.responses[..., 0])),
         "responses has shape .2, 8.*batch trial pos",
     ),
-    "no scores": (
-        lambda: run(Bandit(scored=lambda x: None)),
-        "policy.log_probs returned is a NoneType",
-    ),
-    "a score a response": (
-        lambda: run(Bandit(scored=lambda x: x[..., 0])),
-        r"policy.log_probs returned shape \[2, 8\].*one number a token",
-    ),
-    "scores that are probabilities": (
-        lambda: run(Bandit(scored=torch.exp)),
-        "log_probs.*floats that are never above 0. Apply log_softmax",
-    ),
+    (scored(lambda x: None), "policy.log_probs returned is a NoneType"),
+    (scored(lambda x: x[..., 0]), r"returned shape \[2, 8\].*one number a token"),
+    (scored(torch.exp), "log_probs.*floats that are never above 0. Apply log_softmax"),
     # knobs that need something of the policy
-    "a large minibatch": (
-        lambda: run(minibatch_size=17),
-        "size=17, but the buffer holds 16",
-    ),
-    "pi_old of a silent sampler": (
+    (lambda: run(minibatch_size=17), "size=17, but the buffer holds 16"),
+    (
         lambda: marathon(True, noted=False, old_log_probs_from="sampler").train(),
         "no sampled_log_probs",
     ),
-    "a mixture without weights": (lambda: mixed(BARE), "holds no torch module"),
-    "nobody looked what ended": (
-        lambda: drop_truncated(ROLLOUT),
-        r"needs rollout\.finished",
+    (lambda: drop_truncated(ROLLOUT), r"needs rollout\.finished"),
+    (lambda: drop_truncated(SHORT), "finished has shape .1, 3"),
+    (lambda: correct_deltas(LP, UNNOTED, LP, 3.0), "no sampled_log_probs"),
+    (lambda: correct_deltas(LP[0, :, 0], ROLLOUT, LP, 2.0), "deltas has shape .3.*bat"),
+    # what does not fit a buffer
+    (ExperienceBuffer().get, r"buffer is empty.*buffer\.add"),
+    (lambda: filled(BATCHES[0]).minibatches(13), "size=13, but the buffer holds 12"),
+    (lambda: filled(*BATCHES), "with the same settings"),
+    (
+        lambda: filled(replace(BATCHES[0], rollout=UNASKED)),
+        "'prompts': 8.*one for each resp",
     ),
-    "few that ended": (lambda: drop_truncated(SHORT), "finished has shape .1, 3"),
-    "nothing noted": (
-        lambda: correct_deltas(LP, Rollout(PROMPTS, ROLLOUT.responses), LP, 3.0),
-        "no sampled_log_probs",
+    (
+        lambda: filled(replace(BATCHES[0], deltas=torch.zeros(3, 3))),
+        r"'deltas': \d+.*one for each response",
     ),
-    "deltas of one prompt": (
-        lambda: correct_deltas(LP[0, :, 0], ROLLOUT, LP, 2.0),
-        "deltas has shape .3.*batch trial",
-    ),
-}
+]
 
 
-@pytest.mark.parametrize(("call", "says"), RUNS.values(), ids=RUNS)
+@pytest.mark.parametrize(("call", "says"), RUNS)
 def test_a_run_refuses(call, says):
     with pytest.raises((TypeError, ValueError), match=says):
         call()

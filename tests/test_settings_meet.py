@@ -22,18 +22,14 @@ from grpo_course.loop import TrainConfig, Trainer, weights
 from grpo_course.off_policy import with_overlong_penalty
 from grpo_course.ppo import (
     PPO,
-    Critic,
     PPOConfig,
     generalized_advantages,
     reward_per_token,
     whiten_tokens,
 )
-from grpo_course.sampling import Sampler
-from grpo_course.sequences import SequencePolicy, TinyLM
-from tests.engine import EngineSampler
+from tests.test_settings_reach import make_trainer
 
-PROMPTS = torch.tensor([[1, 2], [3, 4], [2, 2]])
-EOS, LENGTH, EPOCHS = 0, 5, 3
+EPOCHS = 3
 BASE = {
     "num_epochs": EPOCHS,
     "num_steps_per_epoch": 2,
@@ -177,36 +173,27 @@ class CheckedPPO(Checked, PPO):
     pass
 
 
-def make_trainer(names):
+def make_checked(names):
     torch.manual_seed(0)
     knobs = BASE.copy()
     for name in names:
         knobs |= FEATURES[name]
-    sampler = Sampler(LENGTH, eos=EOS, pad=EOS)
-    model = TinyLM(5, hidden_size=8)
-    policy = SequencePolicy(model, sampler, torch.Generator().manual_seed(2))
-    actor, parameters = policy, list(model.parameters())
-    if {"another engine", "the sampler's pi_old"} & set(names):
-        actor = EngineSampler(policy, replace(sampler, temperature=0.8))
     reward_fn = has_a_one
     if "price on length" in names:
-        reward_fn = with_overlong_penalty(has_a_one, LENGTH, 4)
-    kind, config, more = CheckedTrainer, TrainConfig, {}
-    if "PPO" in names:
-        kind, config = CheckedPPO, PPOConfig
-        more["critic"] = Critic(5, 4, 2, LENGTH)
-        parameters += more["critic"].parameters()
-    optimizer = torch.optim.SGD(parameters, lr=0.5)
-    return kind(actor, PROMPTS, reward_fn, optimizer, config(**knobs), **more)
+        reward_fn = with_overlong_penalty(has_a_one, 6, 5)
+    engine = not {"another engine", "the sampler's pi_old"}.isdisjoint(names)
+    config = PPOConfig if "PPO" in names else TrainConfig
+    kinds = CheckedTrainer, CheckedPPO
+    return make_trainer(knobs, reward_fn, engine, config, kinds)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("pair", combinations(FEATURES, 2), ids=" and ".join)
+@pytest.mark.parametrize("pair", [*combinations(FEATURES, 2)], ids=" and ".join)
 def test_two_settings_work_together(pair):
     if pair in REFUSED:
         with pytest.raises(ValueError, match=REFUSED[pair]):
-            make_trainer(pair).train()
+            make_checked(pair).train()
         return
-    trainer = make_trainer(pair)
+    trainer = make_checked(pair)
     trainer.train()
     assert trainer.epoch == EPOCHS

@@ -29,19 +29,19 @@ QUICK = {
 
 
 class Noting(SequencePolicy):
-    """Notes how many prompts are asked, and the rows of forward passes that learn."""
+    """Notes how many prompts are asked, and the rows of each forward pass."""
 
     def __init__(self, *parts):
         super().__init__(*parts)
-        self.asked, self.rows = [], []
+        self.asked, self.rows, self.frozen_rows = [], [], []
 
     def sample(self, prompts, num_responses):
         self.asked.append(len(prompts))
         return super().sample(prompts, num_responses)
 
     def log_probs(self, rollout):
-        if torch.is_grad_enabled():
-            self.rows.append(rollout.responses.shape[-3])
+        rows = self.rows if torch.is_grad_enabled() else self.frozen_rows
+        rows.append(rollout.responses.shape[-3])
         return super().log_probs(rollout)
 
 
@@ -56,14 +56,16 @@ def tied_at_first(rollout):
     return rewards
 
 
-def make_trainer(knobs, reward_fn=count_ones, engine=False, config=TrainConfig):
+def make_trainer(
+    knobs, reward_fn=count_ones, engine=False, config=TrainConfig, kinds=(Trainer, PPO)
+):
     """The loop on the tiny language model, before any step; responses end by chance."""
     model = TinyLM(5, hidden_size=8)
     sampler = Sampler(6, eos=EOS, pad=EOS)
     policy = Noting(model, sampler, torch.Generator().manual_seed(0))
-    weights, more = list(model.parameters()), {}
+    weights, kind, more = list(model.parameters()), kinds[0], {}
     if config is PPOConfig:
-        more["critic"] = Critic(5, 4, 2, 6)
+        kind, more["critic"] = kinds[1], Critic(5, 4, 2, 6)
         more["entropy"] = lambda rollout: -policy.log_probs(rollout).mean((-2, -1))
         weights += more["critic"].parameters()
     actor = policy
@@ -71,8 +73,7 @@ def make_trainer(knobs, reward_fn=count_ones, engine=False, config=TrainConfig):
         actor = EngineSampler(policy, replace(sampler, temperature=0.5))
     settings = config(**(QUICK | knobs))
     optimizer = torch.optim.SGD(weights, lr=1.0)
-    parts = (actor, PROMPTS, reward_fn, optimizer, settings)
-    return PPO(*parts, **more) if more else Trainer(*parts)
+    return kind(actor, PROMPTS, reward_fn, optimizer, settings, **more)
 
 
 # What to look at

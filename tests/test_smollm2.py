@@ -13,7 +13,7 @@ from grpo_course.text.responses import chat_messages
 from grpo_course.text.smollm2 import ShortAnswers, accuracy, form, stated
 from grpo_course.text.stories import make_problems
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
-from grpo_course.text.training import make_environment, presets_of
+from grpo_course.text.training import presets_of
 from tools import record
 
 
@@ -65,7 +65,6 @@ def test_worked_examples_are_right_and_stand_before_every_question():
     environment = Environment(problems, tokenizer, task.rewards, opening=opening)
     read = tokenizer.decode(environment.prompts(0)[0])
     assert said[-1] in read and task.demonstration(problems[0], random.Random(0))
-    assert make_environment(config, problems, tokenizer).tagged is False
 
 
 @pytest.mark.slow

@@ -59,17 +59,24 @@ def all_rows(vocab_size, length):
     return [list(row) for row in product(range(vocab_size), repeat=length)]
 
 
+PROMPT_ROWS = all_rows(5, 3)
+
+
 def all_answers(prompts, vocab_size):
     """The same full list of responses for each prompt. -> int [batch all pos]"""
     responses = torch.tensor(all_rows(vocab_size, prompts.shape[-1]))
     return responses.expand(len(prompts), *responses.shape)
 
 
-def best_answers(prompt, reward_fn):
-    """All responses over five numbers that no other response beats."""
-    rows = all_rows(5, 3)
-    rewards = [reward_fn(prompt, row) for row in rows]
-    return [row for row, r in zip(rows, rewards, strict=True) if r == max(rewards)]
+def hackable(reward_fn):
+    """The prompts for which another response earns as much as the sorted prompt."""
+    best = all_rewards(torch.tensor(PROMPT_ROWS), 5, reward_fn)
+    best = best == best.amax(dim=-1, keepdim=True)
+    return [
+        prompt
+        for prompt, row in zip(PROMPT_ROWS, best, strict=True)
+        if [PROMPT_ROWS[i] for i in row.nonzero().flatten()] != [sorted(prompt)]
+    ]
 
 
 WORKED = {  # response to the prompt 3 1 0 2: distance, inclusion, multiset, exact
@@ -99,33 +106,32 @@ def test_worked_examples(response, earned):
 @pytest.mark.parametrize(
     ("prompts", "vocab"),
     [
-        (all_rows(5, 3), 5),
+        (PROMPT_ROWS, 5),
         ([[3, 1, 0, 2], [2, 2, 0, 1], [1, 1, 1, 1], [0, 3, 3, 0]], 4),
     ],
 )
 def test_tensor_path_equals_list_path(reward_fn, prompts, vocab):
-    responses = all_answers(torch.tensor(prompts), vocab)
-    by_tensor = compute_reward(torch.tensor(prompts), responses, reward_fn)
-    rows = all_rows(vocab, len(prompts[0]))
+    rows, prompt_rows = all_rows(vocab, len(prompts[0])), torch.tensor(prompts)
+    responses = all_answers(prompt_rows, vocab)
+    by_tensor = compute_reward(prompt_rows, responses, reward_fn)
     assert by_tensor.tolist() == [[reward_fn(p, r) for r in rows] for p in prompts]
     assert by_tensor.dtype == torch.float32
     assert len(by_tensor.unique()) > 1  # one that is always the same passes too easily
     twin = BATCH_REWARDS[reward_fn]  # may be passed itself
-    assert torch.equal(
-        compute_reward(torch.tensor(prompts), responses, twin), by_tensor
-    )
+    assert torch.equal(compute_reward(prompt_rows, responses, twin), by_tensor)
     # Leading axes pass through both paths.
     responses = torch.stack([responses, responses.flip(1)])
-    by_tensor = compute_reward(torch.tensor(prompts), responses, reward_fn)
-    one_by_one = reward_one_by_one(torch.tensor(prompts), responses, reward_fn)
+    by_tensor = compute_reward(prompt_rows, responses, reward_fn)
+    one_by_one = reward_one_by_one(prompt_rows, responses, reward_fn)
     assert by_tensor.shape == responses.shape[:-1]
     assert torch.equal(by_tensor, one_by_one)
 
 
-def test_a_learners_own_reward_goes_through_the_loop():
+@pytest.mark.parametrize("number", [int, torch.tensor, np.float64, Fraction])
+def test_a_learners_own_reward_goes_through_the_loop(number):
     def last_minus_first(prompt, response):
         assert type(prompt) is list and type(response[0]) is int
-        return response[-1] - response[0] + 10 * prompt[0]
+        return number(response[-1] - response[0] + 10 * prompt[0])
 
     prompts = torch.tensor([[1, 0, 2], [3, 2, 4]])
     responses = torch.arange(2 * 2 * 4 * 3).reshape(2, 2, 4, 3) ** 2 % 5
@@ -135,30 +141,12 @@ def test_a_learners_own_reward_goes_through_the_loop():
     assert rewards.dtype == torch.float32
 
 
-def test_exactly_the_prompts_with_a_repeat_can_be_hacked():
-    prompts = all_rows(5, 3)
-    hackable = [
-        p
-        for p in prompts
-        if best_answers(p, sort_inclusion_ordering_reward) != [sorted(p)]
-    ]
-    assert hackable == [p for p in prompts if len(set(p)) < 3]
-    assert len(hackable) == 65
-
-
-@pytest.mark.parametrize(
-    "reward_fn", [sort_multiset_reward, sort_distance_reward, sort_exact_reward]
-)
-def test_only_the_sorted_answer_earns_the_full_score(reward_fn):
-    for prompt in all_rows(5, 3):
-        assert best_answers(prompt, reward_fn) == [sorted(prompt)]
-
-
-def test_a_reward_may_be_a_number_of_any_type():
-    for make in (torch.tensor, np.float64, Fraction, int):
-        responses = all_answers(PROMPTS, 5)
-        rewards = compute_reward(PROMPTS, responses, lambda p, r, m=make: m(r[0]))
-        assert torch.equal(rewards, responses[..., 0].float())
+def test_exactly_the_prompts_with_a_repeat_can_be_hacked_and_with_one_reward_only():
+    with_repeat = [p for p in PROMPT_ROWS if len(set(p)) < 3]
+    assert len(with_repeat) == 65
+    for reward_fn in NAMED:
+        hacked = reward_fn is sort_inclusion_ordering_reward
+        assert hackable(reward_fn) == (with_repeat if hacked else [])
 
 
 # The model
@@ -327,30 +315,24 @@ def test_mean_over_all_pairs_is_the_true_gradient_times_a_factor(mode, factor):
     torch.testing.assert_close(mean, factor * truth, rtol=0, atol=1e-10)
 
 
-@pytest.mark.parametrize(
-    "mode", ["centered_rewards", "normalized_rewards", "max_rewards"]
-)
-def test_sampled_groups_of_two_agree_with_all_pairs(mode):
+def test_sampled_groups_agree_with_all_pairs_and_centering_rescales_by_their_size():
     logits = make_logits()
-    probs, gradients = exact_pair_gradients(logits, REWARDS, mode)
-    mean = torch.einsum("p,pij->ij", probs, gradients)
-    generator = Generator().manual_seed(0)
-    sampled = sampled_group_gradients(logits, REWARDS, mode, 2, 20_000, generator)
-    assert sampled.shape == (20_000, 3, 5)
-    assert standard_errors_off(sampled, mean) < 5
-    variance = (probs[:, None, None] * (gradients - mean).square()).sum()
-    assert sampled.var(0).sum().item() == pytest.approx(variance.item(), rel=0.05)
-
-
-@pytest.mark.parametrize("size", [4, 8])
-def test_centering_rescales_the_gradient_by_one_minus_one_over_g(size):
-    logits, generator = make_logits(), Generator().manual_seed(1)
     truth = exact_policy_gradient(logits, REWARDS)
-    sampled = sampled_group_gradients(
-        logits, REWARDS, "centered_rewards", size, 20_000, generator
-    )
-    assert standard_errors_off(sampled, truth * (size - 1) / size) < 5
-    assert standard_errors_off(sampled, truth) > 5  # the test tells the factor from one
+
+    def sampled(mode, size):
+        numbers = Generator().manual_seed(0)
+        return sampled_group_gradients(logits, REWARDS, mode, size, 20_000, numbers)
+
+    for mode in ("centered_rewards", "normalized_rewards", "max_rewards"):
+        probs, gradients = exact_pair_gradients(logits, REWARDS, mode)
+        mean, found = torch.einsum("p,pij->ij", probs, gradients), sampled(mode, 2)
+        assert found.shape == (20_000, 3, 5)
+        assert standard_errors_off(found, mean) < 5
+        variance = (probs[:, None, None] * (gradients - mean).square()).sum()
+        assert found.var(0).sum().item() == pytest.approx(variance.item(), rel=0.05)
+    found = sampled("centered_rewards", 4)  # by one minus one over the size
+    assert standard_errors_off(found, truth * 3 / 4) < 5
+    assert standard_errors_off(found, truth) > 5  # the test tells the factor from one
 
 
 # Runs
@@ -423,34 +405,31 @@ def rewarded(prompts, responses, reward_fn=sort_distance_reward):
     return compute_reward(*given, reward_fn)
 
 
-BAD_CALLS = {
-    "another length": (lambda: sort_distance_reward([1, 0], [0]), "1 numbers.* has 2"),
-    "other prompts": (lambda: rewarded((3, 3), (2, 4, 3)), "3, 3.*batch and pos"),
-    "one prompt": (lambda: rewarded((3,), (2, 4, 3)), r"prompts\[None\]"),
-    "no group": (lambda: rewarded((2, 3), (2, 3)), r"responses\[None\]"),
-    "a list": (lambda: compute_reward([[1]], [[[1]]], sort_exact_reward), "is a list"),
-    "None": (lambda: quick(reward_fn=lambda p, r: None), "NoneType.*`return` missing"),
-    "an axis": (lambda: quick(reward_fn=lambda p, r: torch.ones(1)), "is one number"),
-    "a seed": (lambda: SortModel(5, 10, 3, 3, seeds=3), r"seeds=3.*seeds=\(0,\)"),
-    "no seeds": (lambda: quick(seeds=()), r"seeds=\(\).*one at least"),
-    "floats": (lambda: asked(torch.ones(1, 3)), "prompts holds.*whole numbers"),
-    "a short prompt": (lambda: asked(torch.tensor([[1, 0]])), "2 numbers.*built for 3"),
-    "a prompt alone": (lambda: asked(torch.tensor([1, 0, 2])), "prompts has shape"),
-    "a number too large": (
-        lambda: scored(2, 3, 4, 3, value=5),
-        "responses holds.*to 5",
-    ),
-    "no seed axis": (lambda: scored(3, 4, 3), "a seed axis first"),
-    "one generator": (lambda: sampled(Generator()), "2 seeds.*one torch.Generator for"),
-    "no generator": (lambda: sampled(None), "generator=None.*2 seeds"),
-    "too many responses": (lambda: all_responses(10, 7), "10,000,000 responses"),
-    "a small vocabulary": (lambda: all_rewards(PROMPTS, 2, len), "larger vocab_size"),
-    "held out alone": (lambda: quick(held_out=PROMPTS[0]), "prompts has shape .3"),
-    "prompts in lists": (lambda: quick(prompts=[[1, 0, 2]]), "prompts is a list"),
-}
+BAD_CALLS = [
+    (lambda: sort_distance_reward([1, 0], [0]), "1 numbers.* has 2"),
+    (lambda: rewarded((3, 3), (2, 4, 3)), "3, 3.*batch and pos"),
+    (lambda: rewarded((3,), (2, 4, 3)), r"prompts\[None\]"),
+    (lambda: rewarded((2, 3), (2, 3)), r"responses\[None\]"),
+    (lambda: compute_reward([[1]], [[[1]]], sort_exact_reward), "is a list"),
+    (lambda: quick(reward_fn=lambda p, r: None), "NoneType.*`return` missing"),
+    (lambda: quick(reward_fn=lambda p, r: torch.ones(1)), "is one number"),
+    (lambda: SortModel(5, 10, 3, 3, seeds=3), r"seeds=3.*seeds=\(0,\)"),
+    (lambda: quick(seeds=()), r"seeds=\(\).*one at least"),
+    (lambda: asked(torch.ones(1, 3)), "prompts holds.*whole numbers"),
+    (lambda: asked(torch.tensor([[1, 0]])), "2 numbers.*built for 3"),
+    (lambda: asked(torch.tensor([1, 0, 2])), "prompts has shape"),
+    (lambda: scored(2, 3, 4, 3, value=5), "responses holds.*to 5"),
+    (lambda: scored(3, 4, 3), "a seed axis first"),
+    (lambda: sampled(Generator()), "2 seeds.*one torch.Generator for"),
+    (lambda: sampled(None), "generator=None.*2 seeds"),
+    (lambda: all_responses(10, 7), "10,000,000 responses"),
+    (lambda: all_rewards(PROMPTS, 2, len), "larger vocab_size"),
+    (lambda: quick(held_out=PROMPTS[0]), "prompts has shape .3"),
+    (lambda: quick(prompts=[[1, 0, 2]]), "prompts is a list"),
+]
 
 
-@pytest.mark.parametrize(("call", "says"), BAD_CALLS.values(), ids=BAD_CALLS)
+@pytest.mark.parametrize(("call", "says"), BAD_CALLS)
 def test_a_bad_call_is_refused(call, says):
     with pytest.raises((TypeError, ValueError), match=f"(?s){says}"):
         call()

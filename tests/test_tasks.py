@@ -28,7 +28,7 @@ from transformers import PreTrainedTokenizerFast
 
 from grpo_course.loop import History, Rollout
 from grpo_course.sampling import response_mask
-from grpo_course.text import reverse, task_check
+from grpo_course.text import reverse, task_check, training
 from grpo_course.text.countdown import Countdown
 from grpo_course.text.environment import Environment, sample_rows, what_is_lost
 from grpo_course.text.gsm8k import GSM8K, RUN_SPLITS, demonstration
@@ -39,19 +39,8 @@ from grpo_course.text.prompts import (
     encode_prompts,
     prompt_text,
 )
-from grpo_course.text.responses import (
-    CHAT_TEMPLATE,
-    TAGS,
-    completion_texts,
-)
+from grpo_course.text.responses import CHAT_TEMPLATE, TAGS, completion_texts
 from grpo_course.text.stories import make_problems
-from grpo_course.text.task_check import (
-    attack,
-    check_model,
-    check_task,
-    doubts,
-    find_fault,
-)
 from grpo_course.text.tasks import (
     TASKS,
     Problem,
@@ -61,17 +50,6 @@ from grpo_course.text.tasks import (
     read_problems,
 )
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
-from grpo_course.text.training import (
-    find_lost_text,
-    find_preset,
-    from_values,
-    load_problems,
-    load_trained,
-    make_start,
-    make_task,
-    presets_of,
-    weigh,
-)
 
 EASY = {"operands": (1, 4), "operations": "+", "steps": (1,)}
 MADE = make_problems("train", 100, seed=0, **EASY)
@@ -144,7 +122,9 @@ def test_rewards_of_texts(environment):
 
 def test_weights(tokenizer):
     """1200 characters lie half-way between 800, which cost nothing, and 1600."""
-    rewards = weigh(GSM8K.rewards, {"length_reward": 0.5, "accuracy": 0.0, "format": 3})
+    rewards = training.weigh(
+        GSM8K.rewards, {"length_reward": 0.5, "accuracy": 0.0, "format": 3}
+    )
     environment = Environment(PROBLEMS, tokenizer, rewards)
     texts = [demonstration(PROBLEMS[1]), "a" * 800, "a" * 1200, "a" * 1700]
     rollout = answered(environment, environment.ask([1]), [texts])
@@ -299,10 +279,8 @@ def no_kwargs(completions, answer):
 
 
 RIGHT = {"said": (said, 1.0)}
-NOT_REWARDS = (
-    *(None, {}, [said], {"a": said}, {"a": (1.0, said)}),
-    *({"a": (said, math.nan)}, {"a": (said, -1)}),
-)
+NOT_REWARDS = [None, {}, [said], {"a": said}, {"a": (1.0, said)}]
+NOT_REWARDS += [{"a": (said, math.nan)}, {"a": (said, -1)}]
 
 
 @pytest.mark.parametrize(
@@ -321,20 +299,17 @@ def test_an_environment_that_cannot_be(problems, rewards, more, says, tokenizer)
         Environment(problems, tokenizer, rewards, **more)
 
 
-def test_two_answers_to_one_question_are_compared_as_values(tokenizer):
+def test_one_question_has_one_answer_compared_as_a_value(environment, tokenizer):
     def asked(*answers):
         problems = [Problem("How many?", answer) for answer in answers]
         return Environment(problems, tokenizer, GSM8K.rewards).asked
 
-    assert asked("72", "72.0", "$72")
+    assert asked("72", "72")
     for answers in (("72", "73"), ("six", "seven")):
         with pytest.raises(ValueError, match="Two problems ask"):
             asked(*answers)
-
-
-def test_a_problem_twice_is_one_and_a_prompt_of_somebody_else_is_none(environment):
     twice = Problem(PROBLEMS[0].question, PROBLEMS[0].answer)
-    more = Environment([*PROBLEMS, twice], environment.tokenizer, GSM8K.rewards)
+    more = Environment([*PROBLEMS, twice], tokenizer, GSM8K.rewards)
     assert more.problems_of(more.ask([10, 1])) == PROBLEMS[:2]
     assert columns([*PROBLEMS, twice]).keys() == {"question", "answer", "solution"}
     with pytest.raises(ValueError, match=r"prompts\[0\] is none of these 10"):
@@ -406,56 +381,34 @@ DRAWN = 'rng = random.Random(f"{split} {seed}")'
 KEPT = "if split_of(word) == split:"
 ASKED = 'Problem(f"Reverse {word}.", word[::-1])'
 GOLD = 'return in_template(" ".join(problem.answer), problem.answer)'
+CHAT, BREAKS = "cannot read a chat", "return extract_answer(text)[0] == word"
 LUCK = """def luck(completions, **kwargs):
     return [random.random() for _ in completions]
 
 
 @settings()"""
+ANYWHERE = SOURCE.replace(IS_RIGHT, "return word in text")
 # What was written in the place of which piece, and the words of the hint.
-PLANTED = {
-    "unseeded": (DRAWN, "rng = random", "Equal arguments give other problems"),
-    "one seed": (KEPT, "if True:", "memory would pass for learning"),
-    "no kwargs": (", **kwargs):", "):", "take those that you need"),
-    "a value short": (GRADED, GRADED + "[:-1]", "63 values for 64 completions"),
-    "at random": (
-        "(accuracy, 1.0)}",
-        '(accuracy, 1.0), "luck": (luck, 0.1)}',
-        "differently the second time",
-    ),
-    "no chat": (
-        GRADED,
-        "return [float(is_reversed(*pair)) for pair in zip(completions, answer)]",
-        "cannot read a chat",
-    ),
-    "breaks": (
-        IS_RIGHT,
-        "return extract_answer(text)[0] == word",
-        f"mine.py, line {LINE}, `return extract_answer(text)[0] == word",
-    ),
-    "no problem": ("return list(words.values())", "return []", "one at least"),
-    "pairs": (ASKED, '(f"Reverse {word}.", word)', "a list of Problem(question, answ"),
-    "gold of nothing": (GOLD, "in_template('', '')", "gold returns None, and"),
-    "constant": (GRADED, "return [0.5] * len(completions)", "gold response 0.5, not 1"),
-    "paid for nothing": (GRADED, "return [1] * len(completions)", "Nothing earns 100%"),
-    "gold without tags": (GOLD, "return problem.answer", "gives the gold response 0"),
-    "form alone": (
-        IS_RIGHT,
-        "return extract_answer(text) is not None",
-        "The question again earns 100%",
-    ),
-    "always the same": (
-        ASKED,
-        'Problem(f"Reverse {word}.", "yes")',
-        "The commonest answer earns 100%",
-    ),
-    "anywhere": (IS_RIGHT, "return word in text", "and the right one earns 100%"),
-    "known answers": (
-        ASKED,
-        'Problem(f"How does {word} begin?", word[:2])',
-        "memory passes for learning",
-    ),
-    "too short": ('max_new_tokens": 20', 'max_new_tokens": 9', "can never be rewar"),
-}
+PLANTED = [
+    (DRAWN, "rng = random", "Equal arguments give other problems"),
+    (KEPT, "if True:", "memory would pass for learning"),
+    (", **kwargs):", "):", "take those that you need"),
+    (GRADED, GRADED + "[:-1]", "63 values for 64 completions"),
+    ("1.0)}", '1.0), "luck": (luck, 0.1)}', "differently the second time"),
+    (GRADED, "return [float(is_reversed(*x)) for x in zip(completions, answer)]", CHAT),
+    (IS_RIGHT, BREAKS, f"mine.py, line {LINE}, `{BREAKS}"),
+    ("return list(words.values())", "return []", "one at least"),
+    (ASKED, '(f"Reverse {word}.", word)', "a list of Problem(question, answ"),
+    (GOLD, "in_template('', '')", "gold returns None, and"),
+    (GRADED, "return [0.5] * len(completions)", "gold response 0.5, not 1"),
+    (GRADED, "return [1] * len(completions)", "Nothing earns 100%"),
+    (GOLD, "return problem.answer", "gives the gold response 0"),
+    (IS_RIGHT, "return extract_answer(text) is not None", "The question again earns"),
+    (ASKED, 'Problem(f"Reverse {word}.", "yes")', "The commonest answer earns 100%"),
+    (IS_RIGHT, "return word in text", "and the right one earns 100%"),
+    (ASKED, 'Problem(f"How does {word} begin?", word[:2])', "memory passes for lear"),
+    ('max_new_tokens": 20', 'max_new_tokens": 9', "can never be rewar"),
+]
 
 
 @pytest.fixture
@@ -466,21 +419,17 @@ def load(folder):
         (folder / "mine.py").write_text(source)
         name = "mine.py:Reverse"
         few = {"num_problems": 512, "eval_problems": 128}
-        return find_task(name)(), replace(presets_of(name)["words"], **few)
+        return find_task(name)(), replace(training.presets_of(name)["words"], **few)
 
     return loaded
 
 
-def planted(name):
-    old, new, _ = PLANTED[name]
-    assert SOURCE.count(old) >= 1, name
-    return SOURCE.replace(old, new).replace("@settings()", LUCK)
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("name", PLANTED)
-def test_a_mistake_gets_its_own_words(name, load):
-    assert PLANTED[name][2] in find_fault(*load(planted(name)))
+@pytest.mark.parametrize(("old", "new", "hint"), PLANTED)
+def test_a_mistake_gets_its_own_words(old, new, hint, load):
+    assert old in SOURCE
+    planted = SOURCE.replace(old, new).replace("@settings()", LUCK)
+    assert hint in task_check.find_fault(*load(planted))
 
 
 PROMPTED = SOURCE.replace(
@@ -501,15 +450,7 @@ YES_OR_NO = SOURCE.replace(
 @pytest.mark.slow
 @pytest.mark.parametrize("source", [SOURCE, PROMPTED, A_DICT, YES_OR_NO])
 def test_right_tasks_pass_also_when_they_print_and_ask_for_prompts(source, load):
-    assert find_fault(*load(source)) == ""
-
-
-@pytest.mark.slow
-def test_the_tasks_of_the_course_are_right():
-    config = find_preset("gsm8k", None)
-    few = replace(config, num_problems=256, eval_problems=64)
-    assert find_fault(GSM8K(**config.task_settings), few) == ""
-    assert find_fault(Countdown()) == ""
+    assert task_check.find_fault(*load(source)) == ""
 
 
 @pytest.mark.parametrize(
@@ -527,7 +468,7 @@ def test_a_start_is_sought_from_which_groups_are_mixed(
         return Series(look | {"mixed": not (right or wrong)}, dtype=float)
 
     monkeypatch.setattr(task_check, "look_at_start", looked)
-    config = replace(presets_of("reverse")["words"], warm_start_steps=first)
+    config = replace(training.presets_of("reverse")["words"], warm_start_steps=first)
     assert task_check.check_start(replace(config, num_problems=8)) == found
     said = capsys.readouterr().out
     assert ("nothing is left to learn" in said) == (first >= most)
@@ -539,10 +480,12 @@ def test_a_given_model_is_asked_how_many_groups_it_leaves_mixed(
     tmp_path, capsys, small_run
 ):
     """One of random weights writes nothing that is right: every group is tied."""
-    config = replace(from_values(small_run), num_prompts=32)
-    save_model(*make_start(config, load_problems(config)), tmp_path / "model")
+    config = replace(training.from_values(small_run), num_prompts=32)
+    save_model(
+        *training.make_start(config, training.load_problems(config)), tmp_path / "model"
+    )
     given = replace(config, model=str(tmp_path / "model"), reward_weights={"format": 0})
-    assert check_model(given) == 0
+    assert task_check.check_model(given) == 0
     printed = capsys.readouterr().out
     assert "An update would learn from about 0 of 32 groups." in printed
     assert "[!] Most groups teach nothing: easier problems" in printed
@@ -614,53 +557,38 @@ def test_problems_of_a_file_without_splits(tmp_path):
     assert len(read_problems(path, "train", 7)) == 7
 
 
-PLAIN_GOLD = "return f'It is {problem.answer}.'"
-IN_WORDS = "return text.strip().rstrip('.').endswith(word)"
-UNPAID = LUCK.replace("luck", "bonus").replace("random.random()", "0.0")
-SHORT = LUCK.replace("luck", "brief").replace(
-    "[random.random() for _ in completions]",
-    "[-len(each) / 99 for each in completions]",
-)
-LATE = SHORT.replace("-len(each)", "-max(len(each) - 500, 0)")
-FLAT = SHORT.replace("-len(each) / 99", "-1.0")
-DOUBTED = {  # what is written in the place of which pieces, and the words; "" for none
-    "nothing": ({}, ""),
-    "other words": ({GOLD: PLAIN_GOLD, IS_RIGHT: IN_WORDS}, "accuracy.meaning = "),
-    "says it": (
-        {
-            GOLD: PLAIN_GOLD,
-            IS_RIGHT: IN_WORDS,
-            "@settings()": "accuracy.meaning = str.lower\n@settings()",
-        },
-        "",
-    ),
-    "unpaid": (
-        {"@settings()": UNPAID, "1.0)}": '1.0), "bonus": (bonus, 0.3)}'},
-        "rewards['bonus'] is paid for, and pays gold no more than anything else",
-    ),
-    "takes away": (
-        {"@settings()": SHORT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
-        "",
-    ),
-    "a penalty for long texts alone": (
-        {"@settings()": LATE, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
-        "",
-    ),
-    "a penalty that gold pays as all do": (
-        {"@settings()": FLAT, "1.0)}": '1.0), "brief": (brief, 0.3)}'},
-        "rewards['brief'] is paid for, and pays gold no more than anything else",
-    ),
+def paid_for(name, values):
+    """The task with one more reward, which pays that for some completions."""
+    own = LUCK.replace("luck", name)
+    own = own.replace("[random.random() for _ in completions]", values)
+    return {"@settings()": own, "1.0)}": f'1.0), "{name}": ({name}, 0.3)}}'}
+
+
+IN_WORDS = {
+    GOLD: "return f'It is {problem.answer}.'",
+    IS_RIGHT: "return text.strip().rstrip('.').endswith(word)",
 }
+MEANT = IN_WORDS | {"@settings()": "accuracy.meaning = str.lower\n@settings()"}
+NO_MORE = "is paid for, and pays gold no more than anything else"
+DOUBTED = [  # what is written in the place of which pieces, and the words; "" for none
+    ({}, ""),
+    (IN_WORDS, "accuracy.meaning = "),
+    (MEANT, ""),
+    (paid_for("bonus", "[0.0 for _ in completions]"), f"rewards['bonus'] {NO_MORE}"),
+    (paid_for("brief", "[-len(each) / 99 for each in completions]"), ""),
+    # for long texts alone; for all alike
+    (paid_for("brief", "[-max(len(each) - 500, 0) / 99 for each in completions]"), ""),
+    (paid_for("brief", "[-1.0 for _ in completions]"), f"rewards['brief'] {NO_MORE}"),
+]
 
 
-@pytest.mark.parametrize("name", DOUBTED)
-def test_what_is_allowed_and_mostly_not_meant_is_said(name, load):
-    changes, words = DOUBTED[name]
+@pytest.mark.parametrize(("changes", "words"), DOUBTED)
+def test_what_is_allowed_and_mostly_not_meant_is_said(changes, words, load):
     source = SOURCE
     for old, new in changes.items():
         assert old in source
         source = source.replace(old, new)
-    said = [*doubts(*load(source))]
+    said = [*task_check.doubts(*load(source))]
     assert len(said) == bool(words) and words in "".join(said)
 
 
@@ -669,25 +597,30 @@ def test_every_task_of_the_course_says_what_a_vote_counts(tmp_path):
     for split in ("train", "test"):
         (tmp_path / f"{split}.jsonl").write_text(20 * (json.dumps(row) + "\n"))
     for name in TASKS:
-        config = next(iter(presets_of(name).values()))
-        if make_task(config).splits == RUN_SPLITS:  # real rows, which lie elsewhere
+        config = next(iter(training.presets_of(name).values()))
+        if (
+            training.make_task(config).splits == RUN_SPLITS
+        ):  # real rows, which lie elsewhere
             config = replace(config, task_settings={"data": str(tmp_path)})
-        assert [*doubts(make_task(config), config)] == [], name
+        assert [*task_check.doubts(training.make_task(config), config)] == [], name
 
 
 @pytest.mark.slow
-def test_what_is_printed_and_what_cheap_policies_earn(load, capsys):
-    task, config = load(planted("anywhere"))
-    assert not check_task(task, config)
+def test_what_is_printed_of_a_wrong_task_and_of_the_courses_own(load, capsys):
+    task, config = load(ANYWHERE)
+    assert not task_check.check_task(task, config)
     assert capsys.readouterr().out.startswith("[x] 20 answers and the right one")
-    earned = attack(task)
+    earned = task_check.attack(task)
     assert list(earned.columns) == ["accuracy", "total"] and len(earned) == 8
     assert earned.loc["the right response", "total"] == 1
     assert earned.loc["20 answers and the right one", "accuracy"] == 1
     assert earned.loc["nothing", "total"] == 0
-    assert check_task(Countdown())
+    assert task_check.check_task(Countdown())
     assert capsys.readouterr().out.startswith("[v] Nothing wrong was found.")
-    right = attack(Countdown())
+    config = training.find_preset("gsm8k", None)
+    few = replace(config, num_problems=256, eval_problems=64)
+    assert task_check.find_fault(GSM8K(**config.task_settings), few) == ""
+    right = task_check.attack(Countdown())
     assert right.loc["the right response", "total"] == pytest.approx(1.2)
     assert right.loc["the question again"].tolist() == pytest.approx([0, 1, 0.2])
 
@@ -742,6 +675,18 @@ LEAVES_OUT = CHAT_TEMPLATE.replace(
 ENDS = CHAT_TEMPLATE.replace(
     "}}<|im_end|>", "}}{{ '<end>' if message.role == 'assistant' else '<|im_end|>' }}"
 )
+
+
+def with_end(tokenizer):
+    tokenizer.add_tokens(["<end>"])
+    return tokenizer
+
+
+def cleaned(tokenizer):
+    tokenizer.clean_up_tokenization_spaces = True
+    return tokenizer
+
+
 TOKENIZERS = {
     "as ours": chatty,
     "tags are special": lambda: chatty(additional_special_tokens=[*TAGS]),
@@ -758,16 +703,6 @@ TOKENIZERS = {
     "words begin with a space": sentencepiece,
     "cleans up spaces": lambda: cleaned(chatty()),
 }
-
-
-def with_end(tokenizer):
-    tokenizer.add_tokens(["<end>"])
-    return tokenizer
-
-
-def cleaned(tokenizer):
-    tokenizer.clean_up_tokenization_spaces = True
-    return tokenizer
 
 
 SPACED = "<think>It 's 3 , no : 4 . Isn 't it ?</think><answer>7 . 5</answer>"
@@ -827,16 +762,13 @@ def test_a_base_model_reads_its_bos_once_and_no_other_model_gets_one(tmp_path):
         assert tokenizer.bos_token_id not in encode_prompts(tokenizer, ["3+4?"])
 
 
-def test_a_prompt_is_the_same_on_any_day():
+def test_a_prompt_is_the_same_on_any_day_and_a_template_that_cannot_ask_is_refused():
     """As Llama's template asks for the date."""
     today = (
         "{% if not date_string is defined %}{% set date_string = "
         "strftime_now('%d %b %Y') %}{% endif %}{{ date_string }}"
     )
     assert prompt_text(chatty(today + CHAT_TEMPLATE), "?", None).startswith("26 Jul")
-
-
-def test_a_template_that_cannot_ask_is_refused_in_one_line():
     for template in ("<|im_start|>assistant\n", "{{ raise_exception('Not you') }}"):
         with pytest.raises(ValueError, match=r"cannot ask '3\+4\?' \(.*another model"):
             prompt_text(chatty(template), "3+4?", "Think.")
@@ -852,32 +784,38 @@ def opens_the_answer(tokenizer):
     return tokenizer
 
 
-GOLD = "<think>9</think><answer>9</answer>"
-LOST = {
-    "comes back as .*rewards\\['accuracy'\\] pays 0 and not 1": (unknown_words, {}),
-    "rewards\\['format'\\] pays 0.6 and not 1": (opens_the_answer, {}),
-    "holds '</think>', which ends a response": (
-        lambda t: t,
-        {"ends": chatty().convert_tokens_to_ids(["</think>"])},
-    ),
-    "tokens with its end, and max_new_tokens=5 cuts": (lambda t: t, {"most": 5}),
-    "the question 'Nine ' is read as": (
-        lambda t: (
-            setattr(t.backend_tokenizer, "normalizer", normalizers.Replace("N", "?"))
-            or t
+def unspoiled(tokenizer):
+    return tokenizer
+
+
+def unread_questions(tokenizer):
+    tokenizer.backend_tokenizer.normalizer = normalizers.Replace("N", "?")
+    return tokenizer
+
+
+THINK_END = chatty().convert_tokens_to_ids(["</think>"])
+
+
+@pytest.mark.parametrize(
+    ("spoil", "ends", "most", "words"),
+    [
+        (
+            unknown_words,
+            [1],
+            50,
+            r"comes back as .*rewards\['accuracy'\] pays 0 and",
         ),
-        {},
-    ),
-}
-
-
-@pytest.mark.parametrize("words", LOST)
-def test_what_does_not_come_back_is_said_in_one_line(words):
-    spoil, given = LOST[words]
+        (opens_the_answer, [1], 50, r"rewards\['format'\] pays 0.6 and not 1"),
+        (unspoiled, THINK_END, 50, "holds '</think>', which ends a response"),
+        (unspoiled, [1], 5, "tokens with its end, and max_new_tokens=5 cuts"),
+        (unread_questions, [1], 50, "the question 'Nine ' is read as"),
+    ],
+)
+def test_what_does_not_come_back_is_said_in_one_line(spoil, ends, most, words):
     tokenizer = spoil(chatty())
     environment = Environment([Problem("Nine ", "9")], tokenizer, GSM8K.rewards)
-    ends, most = given.get("ends", [1]), given.get("most", 50)
-    told = next(what_is_lost(environment, [GOLD], ends, most), "")
+    gold = "<think>9</think><answer>9</answer>"
+    told = next(what_is_lost(environment, [gold], ends, most), "")
     assert re.search(words, told) and "\n" not in told
 
 
@@ -886,14 +824,16 @@ def test_a_given_model_is_checked_by_hand_and_as_a_run_begins(tmp_path, capsys):
     tokenizer = chatty()
     model = make_tiny_model(tokenizer, hidden_size=16, num_layers=1, num_heads=2)
     save_model(model, tokenizer, tmp_path)
-    config = replace(presets_of("gsm8k")["sums"], model=str(tmp_path), device="cpu")
-    assert find_lost_text(config, MADE[:9]) == ""
+    config = replace(
+        training.presets_of("gsm8k")["sums"], model=str(tmp_path), device="cpu"
+    )
+    assert training.find_lost_text(config, MADE[:9]) == ""
     model.generation_config.eos_token_id = [2, tokenizer("</think>").input_ids[0]]
     save_model(model, tokenizer, tmp_path)
-    assert find_lost_text(config, MADE[:9])
-    make_start(replace(config, num_problems=9), MADE[:9], show=False)
-    load_trained(config, tmp_path, "train")
+    assert training.find_lost_text(config, MADE[:9])
+    training.make_start(replace(config, num_problems=9), MADE[:9], show=False)
+    training.load_trained(config, tmp_path, "train")
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == 2
     assert all("holds '</think>', which ends a response" in line for line in lines)
-    assert "which ends a response" in find_fault(GSM8K(), config)
+    assert "which ends a response" in task_check.find_fault(GSM8K(), config)

@@ -10,7 +10,7 @@ from torch import Tensor
 from transformers import PreTrainedModel
 
 from grpo_course.loop import Rollout
-from grpo_course.text.errors import FOR_LORA, require_extra
+from grpo_course.text.errors import require_peft
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import (
     lasting,
@@ -23,7 +23,7 @@ from grpo_course.text.models import (
 
 def merge_adapter(path: str | Path, folder: str | Path) -> None:
     """Write an adapter and its model as one model, with its tokenizer."""
-    peft = require_extra("peft", *FOR_LORA)
+    peft = require_peft()
     if Path(folder).exists():
         raise FileExistsError(f"{folder} is there already. Name another folder.")
     model = peft.PeftModel.from_pretrained(load_model(whole_model(path)), str(path))
@@ -32,7 +32,7 @@ def merge_adapter(path: str | Path, folder: str | Path) -> None:
 
 def lora_config(rank: int) -> Any:
     """peft's settings for an adapter beside every linear layer but the last."""
-    peft = require_extra("peft", *FOR_LORA)
+    peft = require_peft()
     return peft.LoraConfig(
         r=rank,
         lora_alpha=2 * rank,

@@ -25,7 +25,7 @@ from pathlib import Path
 from typing import Any
 
 from grpo_course import install
-from grpo_course.checks import unknown_name
+from grpo_course.checks import require_known
 from grpo_course.files import write_atomically
 from grpo_course.long_work import is_log, watched
 from grpo_course.text import reverse
@@ -37,12 +37,11 @@ from grpo_course.text.config import (
     spelled_out,
 )
 from grpo_course.text.errors import (
-    FOR_LORA,
     STOPPED,
     MissingExtra,
     own_line,
     pasted,
-    require_extra,
+    require_peft,
 )
 from grpo_course.text.run_folder import (
     CONFIG,
@@ -102,18 +101,18 @@ def command(work: Callable[[list[str]], int]) -> Callable[..., int]:
 
 def training_parser(prog: str, description: str, out: str) -> argparse.ArgumentParser:
     """What every command that trains takes beside the settings themselves."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog,
         description=description,
         epilog="Every setting is a flag too: --settings lists them.",
         allow_abbrev=False,
     )
-    add = made.add_argument
+    add = parser.add_argument
     add("--task", help="a name, or FILE.py:NAME (default: gsm8k)")
     add("--config", help="a preset of the task (default: its first), or a JSON file")
     add("--out", default=out, help="folder of the run (default: %(default)s)")
     add("--settings", action="store_true", help="list every setting with its help")
-    return made
+    return parser
 
 
 def choose_config(name: str | None, task: str | None) -> GRPOConfig:
@@ -175,16 +174,16 @@ def print_settings(config: GRPOConfig, prog: str) -> None:
 def train(arguments: list[str]) -> int:
     """Begin a run of GRPO, or go on with one; or with one for each of some seeds."""
     prog = install.call("train")
-    made = training_parser(prog, "Train a causal LM with GRPO.", out="runs/grpo")
-    made.add_argument("--resume", action="store_true", help="go on with the run")
+    parser = training_parser(prog, "Train a causal LM with GRPO.", out="runs/grpo")
+    parser.add_argument("--resume", action="store_true", help="go on with the run")
     seeds = "so many runs, one after the other, with seeds and folders of their own"
-    made.add_argument("--seeds", type=int, help=seeds)
+    parser.add_argument("--seeds", type=int, help=seeds)
     loggers = "a logger for the metrics, beside the run's own file (default: none)"
     names = (NO_LOGGER, *LOGGERS)
-    made.add_argument("--report-to", choices=names, default=NO_LOGGER, help=loggers)
-    options, flags = made.parse_known_args(arguments)
+    parser.add_argument("--report-to", choices=names, default=NO_LOGGER, help=loggers)
+    options, flags = parser.parse_known_args(arguments)
     if options.seeds is not None and options.seeds < 1:
-        made.error("--seeds must be at least 1.")
+        parser.error("--seeds must be at least 1.")
     if options.settings:
         print_settings(choose_config(options.config, options.task), prog)
         return 0
@@ -209,7 +208,7 @@ def train(arguments: list[str]) -> int:
             begun[folder] = saved_config(folder)
             require_same_settings(folder, begun[folder], wanted)
     if config.lora_rank:  # asked for before anything is loaded
-        require_extra("peft", *FOR_LORA)
+        require_peft()
     require_logger(options.report_to)
     from grpo_course.text.commands import train_in  # loads transformers
 
@@ -240,17 +239,17 @@ def require_same_settings(out: Path, saved: GRPOConfig, config: GRPOConfig) -> N
 
 def model_parser(prog: str, description: str, flags: str) -> argparse.ArgumentParser:
     """What every command that asks a model takes beside the settings, as `flags`."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog,
         description=description,
         epilog=f"Settings are flags, as of train: {flags}",
         allow_abbrev=False,
     )
-    add = made.add_argument
+    add = parser.add_argument
     add("--model", required=True, help="folder of a run or a model, or a hub name")
     add("--task", help="name or FILE.py:NAME (default: that of the run)")
     add("--config", help="preset or JSON file (default: that of the run or the task)")
-    return made
+    return parser
 
 
 def configs_to_evaluate(
@@ -284,8 +283,8 @@ def evaluate(arguments: list[str]) -> int:
     """Measure a model on problems that it was not trained on."""
     prog = install.call("evaluate")
     what = "Greedy and sampled accuracy, pass@k and format, with intervals."
-    made = model_parser(prog, what, "--eval-samples 4 --eval-temperature 1")
-    add = made.add_argument
+    parser = model_parser(prog, what, "--eval-samples 4 --eval-temperature 1")
+    add = parser.add_argument
     add("--split", help="default: the first of the task's")
     add("--seed", type=int, default=0, help="of samples and intervals")
     add("--batch", type=int, default=32, help="problems at once")
@@ -293,14 +292,13 @@ def evaluate(arguments: list[str]) -> int:
     longer = "compare with the start, and with a longer one where it was a warm start"
     add("--baselines", action="store_true", help=longer)
     add("--out", help="also write the measures to this JSON file")
-    options, flags = made.parse_known_args(arguments)
+    options, flags = parser.parse_known_args(arguments)
     if options.out and not Path(options.out).parent.is_dir():
         raise ValueError(f"--out {options.out}: its folder is not there.")
     config, trained = configs_to_evaluate(options, flags, prog)
     splits = make_task(config).splits
     split = options.split or splits[0]
-    if split not in (*splits, "train"):
-        raise unknown_name("split", split, (*splits, "train"))
+    require_known("split", split, (*splits, "train"))
     from grpo_course.text.commands import measure  # loads transformers
 
     return measure(options, config, trained, split)
@@ -317,15 +315,13 @@ def ask(arguments: list[str]) -> int:
         "Ask a model. Without a question, it reads them line by line; an empty line "
         "asks a problem of the task."
     )
-    made = model_parser(prog, what, "--temperature 0.7 --max-new-tokens 99")
-    add = made.add_argument
+    parser = model_parser(prog, what, "--temperature 0.7 --max-new-tokens 99")
+    add = parser.add_argument
     add("--question", help="what to ask, in quotes")
     add("--answer", help="the right one, for the rewards; JSON where it is no text")
     add("--samples", type=int, default=0, help="so many samples, not the likeliest")
     add("--plain", action="store_true", help="without the task's prompt and examples")
-    options, flags = made.parse_known_args(arguments)
-    if options.samples < 0:
-        made.error("--samples must be at least 0.")
+    options, flags = parser.parse_known_args(arguments)
     config, _ = configs_to_evaluate(options, flags, prog)
     from grpo_course.text.commands import converse  # loads transformers
 
@@ -338,21 +334,21 @@ def ask(arguments: list[str]) -> int:
 @command
 def show(arguments: list[str]) -> int:
     """Print and draw what runs have measured so far, also while they go on."""
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         install.call("show"),
         description="Print and draw what runs have measured so far. Those that differ "
         "in their seed alone are one: their mean, with its 95 %% interval.",
         allow_abbrev=False,
     )
-    made.add_argument("runs", nargs="+", help="folders of runs, or of their seeds")
+    parser.add_argument("runs", nargs="+", help="folders of runs, or of their seeds")
     out_help = (
         f"the picture (default: {PICTURE} in a run's folder, of several {PICTURES})"
     )
-    made.add_argument("--out", help=out_help)
-    made.add_argument("--samples", type=int, default=2, help="print so many responses")
-    options = made.parse_args(arguments)
-    if len({*options.runs}) < len(options.runs):
-        made.error("name each run once.")
+    parser.add_argument("--out", help=out_help)
+    parser.add_argument(
+        "--samples", type=int, default=2, help="print so many responses"
+    )
+    options = parser.parse_args(arguments)
     from grpo_course.text.report import print_runs  # loads pandas
 
     return print_runs(options.runs, options.out, options.samples)
@@ -365,9 +361,9 @@ def show(arguments: list[str]) -> int:
 def new_task(arguments: list[str]) -> int:
     """Write a task to begin with, which reverses words."""
     prog = install.call("new-task")
-    made = argparse.ArgumentParser(prog, description=new_task.__doc__)
-    made.add_argument("file", type=Path, help="a new file, my_task.py")
-    path = made.parse_args(arguments).file
+    parser = argparse.ArgumentParser(prog, description=new_task.__doc__)
+    parser.add_argument("file", type=Path, help="a new file, my_task.py")
+    path = parser.parse_args(arguments).file
     if path.suffix != ".py" or path.exists() or not path.parent.is_dir():
         what = "is there already" if path.exists() else "cannot be written"
         raise ValueError(
@@ -385,20 +381,19 @@ def new_task(arguments: list[str]) -> int:
 def check_task(arguments: list[str]) -> int:
     """Find what is wrong with a task before it is trained."""
     prog = install.call("check-task")
-    made = argparse.ArgumentParser(
+    parser = argparse.ArgumentParser(
         prog,
         description="Find what is wrong with a task before it is trained.",
         epilog="Settings are flags, as of train: --max-new-tokens 40",
         allow_abbrev=False,
     )
-    made.add_argument("task", help="my_task.py:MyTask, or a name")
-    made.add_argument("--config", help="as of train (default: the first preset)")
+    parser.add_argument("task", help="my_task.py:MyTask, or a name")
+    parser.add_argument("--config", help="as of train (default: the first preset)")
     quick = "do not sample from the model, or from some warm starts: that takes minutes"
-    made.add_argument("--quick", action="store_true", help=quick)
-    options, flags = made.parse_known_args(arguments)
+    parser.add_argument("--quick", action="store_true", help=quick)
+    options, flags = parser.parse_known_args(arguments)
     config = choose_config(options.config, options.task)
-    own = argparse.Namespace(config=None, quick=False)
-    config = with_flags(config, flags, own, prog)
+    config = with_flags(config, flags, options, prog)
     from grpo_course.text import task_check  # loads transformers
 
     print(

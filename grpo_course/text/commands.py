@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -67,7 +68,7 @@ def train_in(
         held = replace(config, model=find_model(str(out)))  # its start may be gone
     print_estimate(held)
     try:
-        with alone_in(out), on_interrupt(stop_at_once):
+        with alone_in(out), on_interrupt(signal.default_int_handler):
             if not saved:
                 begin(config, out)
             elif going_on(saved, config) != saved:
@@ -109,11 +110,6 @@ def with_other_settings(out: Path) -> str:
         f"{pasted('train', '--config', out / CONFIG, '--model', out)} --out DIR, and "
         "what is to be other."
     )
-
-
-def stop_at_once() -> None:
-    """What ends a program does so, where there is no epoch to wait for."""
-    raise KeyboardInterrupt
 
 
 # evaluate

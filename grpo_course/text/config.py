@@ -18,7 +18,7 @@ from pydantic import (
     PositiveInt,
 )
 
-from grpo_course.checks import one_of, settings, unknown_name, unknown_setting
+from grpo_course.checks import one_of, require_known, settings, unknown_setting
 from grpo_course.files import read_text, write_atomically
 from grpo_course.loop import TrainConfig
 from grpo_course.text.responses import LEAST_VOCABULARY, Reward
@@ -172,22 +172,20 @@ def json_object(text: str, where: str) -> dict[str, Any]:
 
 
 def from_values(values: Mapping[str, Any]) -> GRPOConfig:
-    """A config from names and values as JSON has them."""
+    """A config from names and values as JSON has them.
+
+    What they leave out is as in their "base", a preset of the task; by default its
+    first.
+    """
     task = values.get("task", "gsm8k")
     changes = {name: value for name, value in values.items() if name != "base"}
     known = [field.name for field in fields(GRPOConfig)]
     if unknown := [name for name in changes if name not in known]:
         why = unknown_setting(unknown[0], ["base", *known])
         raise ValueError(f'{why} Those of the task stand in "task_settings".')
-    if "base" in values:
-        return replace(find_preset(task, values["base"], "base"), **changes)
-    missing = [name for name in known if name not in changes]
-    if missing:
-        raise ValueError(
-            f"not set: {', '.join(missing)}. Set all, or say whose the rest are: "
-            f'"base": one of {", ".join(find_task(task).presets) or DEFAULT}.'
-        )
-    return GRPOConfig(**changes)
+    if "base" not in values and all(name in changes for name in known):
+        return GRPOConfig(**changes)
+    return replace(find_preset(task, values.get("base"), "base"), **changes)
 
 
 def presets_of(task: str) -> dict[str, GRPOConfig]:
@@ -205,8 +203,7 @@ def find_preset(task: str, name: str | None, argument: str = "config") -> GRPOCo
     names = list(presets)
     if name is None or (name == DEFAULT and name not in names):
         name = names[0]
-    if name not in names:
-        raise unknown_name(argument, name, names)
+    require_known(argument, name, names)
     return presets[name]
 
 
@@ -227,8 +224,7 @@ def weigh(
 ) -> dict[str, tuple[Reward, float]]:
     """A task's rewards with other weights. Raises ValueError for another name."""
     for name in weights:
-        if name not in rewards:
-            raise unknown_name("reward_weights", name, rewards)
+        require_known("reward_weights", name, rewards)
     return {name: (f, weights.get(name, w)) for name, (f, w) in rewards.items()}
 
 

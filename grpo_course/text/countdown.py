@@ -53,10 +53,10 @@ def work_out(expression: str) -> tuple[int, list[int]]:
         raise ValueError("this is no expression") from None
 
 
-def meaning(answer: str) -> tuple[int, ...] | None:
-    """The value of an answer and the numbers in it, in order; None if it is none."""
+def meaning(completion: str) -> tuple[int, ...] | None:
+    """The value of the tagged answer and its numbers, in order; None if it is none."""
     try:
-        value, used = work_out(answer)
+        value, used = work_out(extract_answer(completion) or "")
     except ValueError:
         return None
     return value, *sorted(used)
@@ -64,8 +64,7 @@ def meaning(answer: str) -> tuple[int, ...] | None:
 
 def solves(completion: str, gold: dict) -> bool:
     """Whether the tagged answer makes the target of all the numbers."""
-    reached = meaning(extract_answer(completion) or "")
-    return reached == (gold["target"], *sorted(gold["numbers"]))
+    return meaning(completion) == (gold["target"], *sorted(gold["numbers"]))
 
 
 def reaches_target(

@@ -54,10 +54,9 @@ class Environment:
     """The problems of a task in the words of one tokenizer.
 
     `prompts` and `reward` are what the loop calls. `rewards` and `measures` are as in
-    `TextTask`; `tagged` says whether an answer stands between tags; None: wherever a
-    response has some. `note` adds the mean of each reward over the latest rollout to
-    the history, as further columns, and the shares of the groups that are tied because
-    all of their responses are right, or all wrong.
+    `TextTask`. `note` adds the mean of each reward over the latest rollout to the
+    history, as further columns, and the shares of the groups that are tied because all
+    of their responses are right, or all wrong.
     """
 
     def __init__(
@@ -70,7 +69,6 @@ class Environment:
         *,
         opening: Opening = None,
         measures: Sequence[str] = (),
-        tagged: bool | None = None,
     ) -> None:
         self.problems, self.tokenizer = list(problems), tokenizer
         if not self.problems:
@@ -83,19 +81,16 @@ class Environment:
         self.rewards, self.num_prompts, self.seed = rewards, num_prompts, seed
         self.opening, self.measures = opening, tuple(measures or rewards)
         judge, _ = next(iter(rewards.values()))
-        self.tagged = tagged
-        self.meaning: Callable[[str], Hashable] = getattr(judge, "meaning", str)
+        self.meaning: Callable[[str], Hashable] | None = getattr(judge, "meaning", None)
         questions = [problem.question for problem in self.problems]
         self.tokens = encode_prompts(tokenizer, questions, opening)
         self.asked: dict[Tokens, Problem] = {}
         for problem, key in zip(self.problems, self.keys(self.tokens), strict=True):
             other = self.asked.setdefault(key, problem)
-            one, two = other.answer, problem.answer
-            meant = self.meaning(str(one)), self.meaning(str(two))
-            if one != two and (meant[0] != meant[1] or meant[0] is None):
+            if other.answer != problem.answer:
                 raise ValueError(
-                    f"Two problems ask {problem.question[:60]!r}, and their answers "
-                    f"are {one!r} and {two!r}. Leave one of them out."
+                    f"Two problems ask {problem.question[:60]!r}, and their answers are"
+                    f" {other.answer!r} and {problem.answer!r}. Leave one of them out."
                 )
         self.latest: dict[str, float] = {}
         self.seen: tuple[Rollout, dict[str, Tensor]] | None = None

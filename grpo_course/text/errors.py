@@ -9,7 +9,6 @@ from types import ModuleType
 from grpo_course import install
 
 STOPPED = 130  # the exit status of a program that Ctrl-C ended
-FOR_LORA = "lora", "LoRA needs the package peft"
 
 
 def own_line(error: BaseException) -> str:
@@ -50,6 +49,11 @@ def require_extra(package: str, extra: str, what: str) -> ModuleType:
     needed = install.requirements(install.ROOT, extra) or [package]
     require_installed(needed, what)
     return import_module(package)
+
+
+def require_peft() -> ModuleType:
+    """The peft package, for LoRA."""
+    return require_extra("peft", "lora", "LoRA needs the package peft")
 
 
 def pasted(command: str, *words: str | Path) -> str:

@@ -31,15 +31,14 @@ class Scores:
     earned: a reward's name -> [problem sample]; the first says what is right.
     texts: the responses, one list for each problem.
     groups: one for each problem; who knows one of a group knows all of it.
-    meaning: what the text of an answer says; two that mean the same have one vote.
-    tagged: whether an answer stands between tags; None: if any response has them.
+    meaning: what a response answers, None for nothing; two that mean the same have one
+        vote. Without it, the texts of the answers are compared.
     """
 
     earned: dict[str, Tensor]
     texts: list[list[str]]
     groups: list[str]
-    meaning: Callable[[str], Hashable] = str
-    tagged: bool | None = None
+    meaning: Callable[[str], Hashable] | None = None
 
     @property
     def accuracy(self) -> Tensor:
@@ -48,10 +47,8 @@ class Scores:
 
     @property
     def has_tags(self) -> bool:
-        """Whether what stands between tags is an answer, and not the whole text."""
-        if self.tagged is None:
-            return any(extract_answer(text) for texts in self.texts for text in texts)
-        return self.tagged
+        """Whether any response has an answer between tags."""
+        return any(extract_answer(text) for texts in self.texts for text in texts)
 
 
 def sampled_scores(
@@ -103,7 +100,7 @@ def collect_scores(
         for name in environment.measures
     }
     groups = [problem.group for problem in environment.problems]
-    return Scores(earned, texts, groups, environment.meaning, environment.tagged)
+    return Scores(earned, texts, groups, environment.meaning)
 
 
 def pass_at_k(correct: Tensor, k: int) -> Tensor:
@@ -129,17 +126,16 @@ def pass_at_k(correct: Tensor, k: int) -> Tensor:
 def majority(scores: Scores) -> Tensor:
     """Whether the answer that most samples of a problem give is right. [problem]
 
-    Answers are equal if what their tags hold means the same, or all of their text in a
-    task without tags. Of equally many, the earliest counts; a sample without an answer
-    has no vote, nor has one that is not read (Wang et al. 2023, arXiv 2203.11171, where
-    the weights are all one).
+    Answers are equal if they mean the same. Where nobody says what they mean, texts
+    are compared, those between the tags if there are any. Of equally many, the earliest
+    counts; a sample without an answer has no vote (Wang et al. 2023, arXiv 2203.11171,
+    where the weights are all one).
     """
-    read = extract_answer if scores.has_tags else str.strip
-    groups = [[read(text) for text in texts] for texts in scores.texts]
+    read = scores.meaning or (extract_answer if scores.has_tags else str.strip)
     right = []
-    for answers, correct in zip(groups, scores.accuracy, strict=True):
-        meant = [scores.meaning(answer) if answer else None for answer in answers]
-        votes = Counter(each for each in meant if each is not None).most_common(1)
+    for texts, correct in zip(scores.texts, scores.accuracy, strict=True):
+        meant = [read(text) for text in texts]
+        votes = Counter(each for each in meant if each not in (None, "")).most_common(1)
         right.append(correct[meant.index(votes[0][0])] if votes else 0.0)
     return torch.tensor([float(each) for each in right], dtype=torch.float64)
 

@@ -140,10 +140,14 @@ def gold_number(answer: str) -> Fraction:
     return number
 
 
+def tagged_number(completion: str) -> Fraction | None:
+    """The number that the tagged answer says; None if it says none, or several."""
+    return read_number(extract_answer(completion) or "")
+
+
 def is_correct(completion: str, answer: str) -> bool:
     """Strict: the tagged answer says the right number."""
-    given = extract_answer(completion)
-    return given is not None and read_number(given) == gold_number(answer)
+    return tagged_number(completion) == gold_number(answer)
 
 
 def is_leniently_correct(completion: str, answer: str) -> bool:
@@ -158,7 +162,7 @@ def correctness_reward(
     return graded(is_correct, completions, answer)
 
 
-correctness_reward.meaning = read_number  # type: ignore[attr-defined]  # 72 is 72.0
+correctness_reward.meaning = tagged_number  # type: ignore[attr-defined]  # 72 is 72.0
 
 
 def lenient_reward(

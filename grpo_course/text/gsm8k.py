@@ -9,11 +9,10 @@ import os
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from math import inf
 from pathlib import Path
 from typing import Any, ClassVar
 
-from pydantic import Field
+from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveInt
 
 from grpo_course.checks import require_known, settings
 from grpo_course.files import read_text
@@ -29,7 +28,6 @@ from grpo_course.text.stories import (
     WordProblem,
     compute,
     make_problems,
-    require_choices,
 )
 from grpo_course.text.tasks import Problem, TextTask, numbered_rows, require_count
 
@@ -267,19 +265,25 @@ PRESETS = {
 }
 
 
+Operands = tuple[NonNegativeInt, NonNegativeInt]
+Steps = tuple[PositiveInt, ...]
+Weights = tuple[NonNegativeFloat, NonNegativeFloat, NonNegativeFloat, NonNegativeFloat]
+
+
 @settings()
 class GSM8K(TextTask[WordProblem]):
-    """Word problems. Raises ValueError for settings that no problem fits."""
+    """Word problems, made by rule or GSM8K's own."""
 
     # "generated", "gsm8k" (hub or GSM8K_DIR), or a folder with JSONL
     data: str = "generated"
     # smallest and largest number in a generated problem
-    operands: tuple[int, int] = Field(default=(1, 9), strict=False)
-    operations: str = "+-"  # those in a generated problem, of + - *
+    operands: Operands = Field(default=(1, 9), strict=False)
+    # those in a generated problem, of + - *
+    operations: str = Field(default="+-", pattern=r"^[-+*]+$")
     # operations in a generated problem; (1, 2, 2): two in three have two
-    steps: tuple[int, ...] = Field(default=(1, 2), strict=False)
+    steps: Steps = Field(default=(1, 2), min_length=1, strict=False)
     # how often a demonstration has each of FORMS, as weights
-    forms: tuple[float, ...] = Field(default=(3, 3, 3, 1), strict=False)
+    forms: Weights = Field(default=(3, 3, 3, 1), strict=False)
     # share of demonstrations with a wrong result
     slips: float = Field(default=0.0, ge=0, le=1)
 
@@ -291,15 +295,6 @@ class GSM8K(TextTask[WordProblem]):
     }
     measures: ClassVar[Sequence[str]] = ("accuracy", "lenient_accuracy", "format")
     presets: ClassVar = PRESETS
-
-    def __post_init__(self) -> None:
-        require_choices("train", self.operands, self.operations, self.steps)
-        weights = self.forms
-        if len(weights) != len(FORMS) or min(weights) < 0 or not 0 < sum(weights) < inf:
-            raise ValueError(
-                f"forms={weights}, but it must hold {len(FORMS)} weights, none below 0 "
-                "and one above."
-            )
 
     @property
     def splits(self) -> tuple[str, ...]:

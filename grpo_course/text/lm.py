@@ -47,7 +47,7 @@ class CausalPolicy:
             gradient is asked for, as for a reference; None: all. With a gradient, the
             loop splits the batch itself.
         tool: what it writes behind a turn that has ended, from the tokens of that turn
-            to its own; where that is none, the response ends.
+            to its own; where that is none, the response ends. The sampler needs an EOS.
     """
 
     def __init__(
@@ -61,11 +61,6 @@ class CausalPolicy:
     ):
         self.model, self.sampler, self.generator = model.eval(), sampler, generator
         self.autocast, self.prompts_at_once = autocast, prompts_at_once
-        if tool is not None and sampler.eos is None:
-            raise ValueError(
-                "tool writes where a turn has ended, and none ever does: the sampler "
-                "has no eos. Give it one."
-            )
         self.tool = tool
         why = why_not_read_once(self.model, sampler.pad)
         self.read_once = why is None
@@ -145,7 +140,7 @@ def take_turns(
     """
     sampler, device = policy.sampler, policy.model.device
     width, eos, pad = sampler.max_new_tokens, sampler.eos, sampler.pad
-    assert eos is not None and pad is not None  # see CausalPolicy
+    assert eos is not None and pad is not None  # turns end, and are of unequal length
     shape = len(prompts), num_responses
     read = [row for row in unpad_rows(prompts, pad) for _ in range(num_responses)]
     texts: list[list[int]] = [[] for _ in read]  # the policy's tokens and the tool's

@@ -24,9 +24,10 @@ from transformers.utils import logging
 from grpo_course import install
 from grpo_course.files import read_text
 from grpo_course.text.config import json_object
-from grpo_course.text.errors import FOR_LORA, require_extra
+from grpo_course.text.errors import require_peft
 from grpo_course.text.prompts import plain_template, turn_end
 
+HUB_NAME = r"[\w-][\w.-]*/[\w.-]+"  # OWNER/MODEL
 WORK = "Qwen2 and 3, Llama, Gemma, Phi, SmolLM, OLMo, Granite"
 
 
@@ -53,7 +54,7 @@ def whole_model(path: str | Path) -> str:
     noted = Path(path, "adapter_config.json")
     values = json_object(read_text(noted), str(noted))
     name = str(values.get("base_model_name_or_path") or "")
-    if Path(name, "config.json").is_file() or is_hub_name(name):
+    if Path(name, "config.json").is_file() or re.fullmatch(HUB_NAME, name):
         return name
     raise FileNotFoundError(
         f"model={str(path)!r} holds an adapter beside the model {name!r}, which is not "
@@ -65,21 +66,13 @@ def whole_model(path: str | Path) -> str:
 def require_whole_model(path: str | Path) -> None:
     """Check that a run can begin with a model: its reference is that model."""
     if has_adapter(path):
+        imported = "from grpo_course.text.adapters import merge_adapter"
+        call = f'merge_adapter({json.dumps(Path(path).as_posix())}, "merged")'
+        command = install.quoted(sys.executable, "-c", f"{imported}; {call}")
         raise ValueError(
             f"model={str(path)!r} holds an adapter and not a whole model. To train it "
-            f"further, merge the two, then pass --model {MERGED}: {merging(path)}"
+            f"further, merge the two, then pass --model merged: {command}"
         )
-
-
-MERGED = "merged"
-
-
-def merging(path: str | Path) -> str:
-    """The command that writes a model and its adapter as one, to be pasted."""
-    arguments = ", ".join(json.dumps(each) for each in (Path(path).as_posix(), MERGED))
-    imported = "from grpo_course.text.adapters import merge_adapter"
-    work = f"{imported}; merge_adapter({arguments})"
-    return install.quoted(sys.executable, "-c", work)
 
 
 def lasting(name: str) -> str:
@@ -199,36 +192,18 @@ def save_model(
     tokenizer.save_pretrained(folder)
 
 
-def is_hub_name(name: str) -> bool:
-    """Whether a name may be one on the hub, OWNER/MODEL."""
-    return bool(re.fullmatch(r"[\w-][\w.-]*/[\w.-]+", name))
-
-
 @contextmanager
 def loading(path: str | Path) -> Iterator[None]:
     """A model's folder or its name on the hub; what fails is told in one error."""
-    folder = Path(path)
-    if folder.is_dir():
-        if has_adapter(folder):
-            require_extra("peft", *FOR_LORA)
-        elif not (folder / "config.json").is_file():
-            raise FileNotFoundError(
-                f"model={str(path)!r} has no config.json, so it is not the folder of a "
-                "model. Pass a folder written by save_pretrained."
-            )
-        cure = "Copy it again, or save it again with save_pretrained."
-    elif folder.exists() or not is_hub_name(str(path)):
-        raise FileNotFoundError(
-            f"model={str(path)!r} is no folder, and no name on the hub either. Pass a "
-            "folder written by save_pretrained, or a name like "
-            "Qwen/Qwen2.5-0.5B-Instruct."
-        )
-    else:
+    cure = "Pass a folder that save_pretrained has written, whole."
+    if not Path(path).is_dir():
         cure = (
             "No folder of that name is here, so it was looked for on the hub. "
             "Without a network, pass a folder: --model PATH. "
             f"`{install.call('fetch')}` makes one, models/smollm2."
         )
+    elif has_adapter(path):
+        require_peft()
     try:
         yield
     except Exception as error:  # safetensors has a class of its own, too

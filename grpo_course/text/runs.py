@@ -79,8 +79,8 @@ SHOWN = {"reward": "mean_reward", "accuracy": "accuracy", "kl": "kl"}
 
 
 @contextmanager
-def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
-    """Inside the block Ctrl-C, SIGTERM and SIGHUP call `note`.
+def on_interrupt(handler: Callable[..., None]) -> Iterator[None]:
+    """Inside the block Ctrl-C, SIGTERM and SIGHUP call `handler`.
 
     A signal that is ignored stays so: nohup and job queues have a reason.
     """
@@ -88,12 +88,12 @@ def on_interrupt(note: Callable[[], None]) -> Iterator[None]:
     before = {n: signal.getsignal(n) for n in numbers}
     before = {n: old for n, old in before.items() if old is not signal.SIG_IGN}
     for number in before:
-        signal.signal(number, lambda *_: note())
+        signal.signal(number, handler)
     try:
         yield
     finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        for number, old in before.items():
+            signal.signal(number, old)
 
 
 # Files
@@ -317,7 +317,7 @@ class Run:
         """
         asked = False
 
-        def note() -> None:
+        def note(*_: object) -> None:
             nonlocal asked
             if asked:
                 raise KeyboardInterrupt

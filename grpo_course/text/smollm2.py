@@ -23,7 +23,7 @@ from pydantic import Field
 from grpo_course.checks import settings
 from grpo_course.text import fetch
 from grpo_course.text.grader import read_number
-from grpo_course.text.gsm8k import GSM8K
+from grpo_course.text.gsm8k import GSM8K, Operands, Steps
 from grpo_course.text.responses import Completion, completion_texts, graded
 from grpo_course.text.stories import WordProblem, compute
 
@@ -71,8 +71,8 @@ class ShortAnswers(GSM8K):
     """Word problems, answered in a line or two: the sums, and then the answer."""
 
     # With numbers up to 40, two recorded runs learned to add, whatever was asked.
-    operands: tuple[int, int] = Field(default=(1, 12), strict=False)
-    steps: tuple[int, ...] = Field(default=(1,), strict=False)
+    operands: Operands = Field(default=(1, 12), strict=False)
+    steps: Steps = Field(default=(1,), min_length=1, strict=False)
 
     rewards: ClassVar = {"accuracy": (accuracy, 1.0), "form": (form, 0.1)}
     measures: ClassVar[Sequence[str]] = ("accuracy", "form")
@@ -125,7 +125,7 @@ class Calculator(ShortAnswers):
     """The same with larger numbers, and a tool that does the sums: a turn for the call,
     a turn for the answer."""
 
-    operands: tuple[int, int] = Field(default=(10, 99), strict=False)
+    operands: Operands = Field(default=(10, 99), strict=False)
     examples: ClassVar[Sequence[tuple[str, str]]] = (
         ("Bob has 7 pens and buys 5 more. How many does he have now?", "7 + 5"),
         ("12", "Answer: 12"),

@@ -15,26 +15,30 @@ import sys
 import traceback
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from inspect import signature
 from io import StringIO
-from math import inf
 from numbers import Real
 from pathlib import Path
 from types import ModuleType
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import Annotated, Any, ClassVar, Generic, TypeVar
 from zlib import crc32
 
 import torch
+from pydantic import Field, TypeAdapter, ValidationError
 
 from grpo_course.checks import choices, require_known, settings
 from grpo_course.files import read_text
 from grpo_course.text.responses import SHOWN, Completion, Opening, Reward, chat_messages
 
 LARGEST = torch.finfo(torch.float32).max  # of the rewards; no NaN is at most that
+Weight = Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
+REWARDS = TypeAdapter(
+    Annotated[dict[str, tuple[Callable[..., Any], Weight]], Field(min_length=1)]
+)
 
 
 @dataclass(frozen=True)
@@ -72,9 +76,8 @@ class TextTask(ABC, Generic[Asked]):
 
     # name: (function, weight). The first says whether a response is right: it is the
     # accuracy. A weight of 0 measures only. Where texts differ that mean the same, 72
-    # and 72.0, its attribute `meaning` is a function from an answer's text to what it
-    # says, None for nothing. The text is what stands between the answer's tags, or the
-    # whole response in a task whose gold responses have none.
+    # and 72.0, its attribute `meaning` is a function from a response to what it
+    # answers, None for nothing.
     rewards: ClassVar[Mapping[str, tuple[Reward, float]]]
     # of the rewards, those that an evaluation reports; none: all of them
     measures: ClassVar[Sequence[str]] = ()
@@ -283,17 +286,12 @@ def require_rewards(
     With problems, also that the functions can be called with their columns.
     """
     try:
-        fine = bool(rewards) and all(
-            callable(function) and isinstance(weight, int | float) and 0 <= weight < inf
-            for function, weight in rewards.values()
-        )
-    except (AttributeError, TypeError, ValueError):  # no dict, or no pairs in it
-        fine = False
-    if not fine:
+        REWARDS.validate_python(rewards)
+    except ValidationError:
         raise ValueError(
             f"rewards={rewards!r}, but it must hold a function and its weight under "
             'each name, at least 0: {"accuracy": (my_reward, 1.0)}.'
-        )
+        ) from None
     for measure in measures:
         require_known("measures", measure, rewards)
     arguments = columns(problems) if problems else {}

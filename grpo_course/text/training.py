@@ -50,7 +50,7 @@ from grpo_course.text.models import (
 from grpo_course.text.prompts import as_rollout, decode_responses, reply_tokens
 from grpo_course.text.responses import conversation_text, extract_answer
 from grpo_course.text.scoring import make_recompute, require_room
-from grpo_course.text.tasks import Problem, TextTask
+from grpo_course.text.tasks import Problem
 from grpo_course.text.tiny import make_tiny_model, make_tokenizer
 
 TRIED = 8  # gold responses that must come back from a given model's tokenizer
@@ -107,19 +107,7 @@ def make_environment(
         config.seed,
         opening=task.opening(config.system_prompt),
         measures=task.measures,
-        tagged=answers_in_tags(task, problems),
     )
-
-
-def answers_in_tags(task: TextTask, problems: Sequence[Problem]) -> bool | None:
-    """Whether gold answers between tags; None where gold has no answer to these.
-
-    Problems that are written by hand may lack what gold reads.
-    """
-    try:
-        return extract_answer(task.gold(problems[0])) is not None
-    except Exception:  # of a task's own code; check-task tells of it
-        return None
 
 
 def make_model(
@@ -191,8 +179,8 @@ def open_model(
     config: GRPOConfig, path: str | Path
 ) -> tuple[CausalPolicy, PreTrainedTokenizerBase]:
     """A saved model to be asked, from a folder or by its name on the hub."""
-    tokenizer = load_tokenizer(path)
     model = load_model(path, find_device(config.device))
+    tokenizer = load_tokenizer(path)
     # Nothing is trained here, so nothing needs to be made again.
     config = replace(config, gradient_checkpointing=False)
     return make_policy(config, model, tokenizer), tokenizer

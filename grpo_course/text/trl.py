@@ -40,7 +40,7 @@ from grpo_course.text.cli import (
     with_flags,
 )
 from grpo_course.text.config import json_object
-from grpo_course.text.errors import FOR_LORA, require_extra
+from grpo_course.text.errors import require_extra, require_peft
 from grpo_course.text.evaluation import evaluate_policy, evaluation_table
 from grpo_course.text.lm import CausalPolicy
 from grpo_course.text.models import find_device, load_tokenizer, save_model
@@ -427,24 +427,24 @@ def run(config: GRPOConfig, out: Path, trl_only: dict[str, Any]) -> None:
 def main(arguments: list[str]) -> int:
     """Read the command line, then train, save, measure. -> the exit status"""
     what = "Train a causal LM with TRL's GRPOTrainer."
-    made = training_parser("python -m grpo_course.text.trl", what, out="runs/trl")
+    parser = training_parser("python -m grpo_course.text.trl", what, out="runs/trl")
     help_text = "JSON object of further arguments of TRL's own"
-    made.add_argument("--trl", default="{}", help=help_text)
+    parser.add_argument("--trl", default="{}", help=help_text)
     script = "print a script that does it with TRL alone, and do nothing"
-    made.add_argument("--print-trl-config", action="store_true", help=script)
-    options, flags = made.parse_known_args(arguments)
+    parser.add_argument("--print-trl-config", action="store_true", help=script)
+    options, flags = parser.parse_known_args(arguments)
     config = choose_config(options.config, options.task)
     if options.settings:
-        print_settings(config, made.prog)
+        print_settings(config, parser.prog)
         return 0
-    config = with_flags(config, flags, options, made.prog)
+    config = with_flags(config, flags, options, parser.prog)
     if options.print_trl_config:
         own = {} if options.trl == "{}" else own_arguments(options.trl)
         print(script_of(config, Path(options.out), **own))
         return 0
     require_trl()
     if config.lora_rank:
-        require_extra("peft", *FOR_LORA)
+        require_peft()
     own = own_arguments(options.trl)
     out, rank = Path(options.out), int(os.environ.get("RANK", 0))  # set by the launcher
     with alone_in(out) if rank == 0 else nullcontext():  # the first locks for them all
