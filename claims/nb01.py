@@ -20,7 +20,7 @@ from claims.runner import (
     sort_after,
 )
 from grpo_course.lessons.exercises.nb01 import is_dead_end
-from grpo_course.lessons.reward_tables import elsewhere, reward_from_table
+from grpo_course.lessons.reward_tables import elsewhere, numbers_off, reward_from_table
 from grpo_course.sort import (
     all_responses,
     all_rewards,
@@ -55,8 +55,8 @@ def dead_ends(rewards: Tensor) -> Tensor:
 def lowered(prompt: Tensor, draw: int | None = None) -> Tensor:
     """Inclusion + ordering, with points taken until no dead end is left. -> [all]
 
-    With a `draw` as many are taken at random, neither from dead ends nor from what is
-    one number off.
+    With a `draw` as many are taken at random from responses that earn 3 points and are
+    neither dead ends nor one number off.
     """
     usual = all_rewards(prompt[None], 5, sort_inclusion_ordering_reward)[0]
     paid = usual.clone()
@@ -64,8 +64,8 @@ def lowered(prompt: Tensor, draw: int | None = None) -> Tensor:
         paid[dead_ends(paid)] -= 1
     if draw is None:
         return paid
-    far = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1) > 1
-    places = far & ~dead_ends(usual)
+    far = numbers_off(prompt[None])[0] > 1
+    places = (usual == 3) & far & ~dead_ends(usual)
     return usual - elsewhere((usual - paid)[None], places[None], draw)[0]
 
 
@@ -91,8 +91,8 @@ def exact_and_more(prompt: Tensor, beside: bool = False) -> Tensor:
         all_rewards(prompt[None], 5, fn)[0]
         for fn in (sort_exact_reward, sort_inclusion_ordering_reward)
     )
-    differ = (all_responses(5, 3) != prompt.sort().values).sum(dim=-1)
-    return exact + 0.01 * ((differ == 1) if beside else dead_ends(partial_credit))
+    near = numbers_off(prompt[None])[0] == 1
+    return exact + 0.01 * (near if beside else dead_ends(partial_credit))
 
 
 def leave(setting: Setting, dead: bool) -> Tensor:
@@ -147,7 +147,7 @@ CLAIMS = (
         "Without its dead ends, the reward that has them teaches more.",
         (after_lowering, SGD | {"reward_fn": sort_inclusion_ordering_reward})),
     Claim("01.others",
-        "Points taken from dead ends help more than as many taken elsewhere.",
+        "Points taken from dead ends help more than as many from others that earn 3.",
         (after_lowering,
          mean_of([partial(after_lowering, draw=draw) for draw in range(3)]))),
     Claim("01.stuck", "Training escapes dead ends less often than other wrong starts.",

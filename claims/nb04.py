@@ -136,6 +136,34 @@ def degrees_off(setting: Setting, reward_fn: Callable, token_ratio: bool) -> Ten
     return torch.stack(ends)
 
 
+def moved_outward(setting: Setting, memory: float) -> Tensor:
+    """How far the second step moves what the first step let go of. -> [seed]
+
+    In log r, away from 1; `memory` is Adam's decay of past gradients.
+    """
+    prompts = PROMPT_SETS[setting.prompts]
+    ends = []
+    for seed in setting.seeds:
+        torch.manual_seed(seed)
+        model = SortModel(5, 10, 3, 3, init_scale=0.1)
+        responses = generate_responses(prompts, model, num_responses=16)
+        earned = compute_reward(prompts, responses, sort_distance_reward)
+        deltas = compute_deltas(earned, "normalized_rewards")
+        rate = 0.01 * setting.rate
+        optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(memory, 0.999))
+        seen = [compute_log_probs(prompts, responses, model).detach()]
+        for _ in range(2):
+            log_probs = compute_log_probs(prompts, responses, model)
+            optimizer.zero_grad()
+            compute_loss(log_probs, deltas, "clipped", seen[0]).backward()
+            optimizer.step()
+            seen.append(compute_log_probs(prompts, responses, model).detach())
+        outward = deltas[..., None].sign()
+        let_go = ((seen[1] - seen[0]).exp() - 1) * outward > 0.2
+        ends.append(((seen[2] - seen[1]) * outward)[let_go].mean())
+    return torch.stack(ends)
+
+
 # fmt: off
 CLAIMS = (
     Claim("04.steps", "At a small rate, ten steps on each rollout learn more than one.",
@@ -174,6 +202,13 @@ CLAIMS = (
     Claim("04.naive",
         "With many large steps, the clipped loss learns more than the naive one.",
         (clipped, many | {"loss_mode": "naive"})),
+    Claim("04.memory",
+        "The memory of Adam moves tokens that the clip has let go of further out, "
+        "where pushes on other tokens alone move them back.",
+        (partial(moved_outward, memory=0.9), partial(moved_outward, memory=0.0)),
+        not_tried={"half as long": "it is about the second step",
+                   "twice as long": "it is about the second step",
+                   BEST: "no rate is best for a distance"}),
     Claim("04.tuned",
         "With rates tuned for both, ten clipped steps lead one after a few rollouts.",
         (repeated(few | steps(10, rate=0.02), 4),

@@ -365,13 +365,24 @@ def test_a_plan_of_18_sees_a_gain_and_is_seldom_fooled(capsys):
     assert [seen[1] for seen, _ in looks.values()] == [0.08, 0.24, 0.48, 0.84]
     fooled = [fool[1] for _, fool in looks.values()]
     fooled += [marks(1200, 4, 0.05)[1][1]]
-    assert (min(fooled), max(fooled)) == (0.11, 0.17)
+    assert (min(fooled), max(fooled)) == (0.11, 0.16)
     assert {fool[0] for _, fool in looks.values()} == {"x"}
     shared = {rows: marks(rows, 4, 0.0125) for rows in (64, 192, 900, 1200, 1250)}
     assert {fool[0] for _, fool in shared.values()} == {"v"}
     assert max(fool[1] for _, fool in shared.values()) == 0.04
     assert shared[900][0] == ("x", 0.67)
     assert shared[1200][0][0] == shared[1250][0][0] == "v"
+
+
+def test_a_vote_is_won_tied_or_held_by_nobody():
+    def came_out(answers, gold="7"):
+        return [int(each) for each in finale.ballot(answers, gold).values()]
+
+    assert came_out(["7", "7", "5", None]) == [1, 0, 1, 1]
+    assert came_out(["5", "7", None]) == [0, 1, 1, 1]  # the first counts
+    assert came_out(["7", "5"]) == [1, 1, 1, 1]
+    assert came_out(["5", "5", "7"]) == [0, 0, 0, 1]
+    assert came_out([None, None]) == [0, 0, 0, 0]
 
 
 def test_imitation_gains_over_seeds_and_not_surely_over_rows():

@@ -10,11 +10,11 @@ updates. In a row, each problem has one character, how many of its samples were 
 import itertools
 import json
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from math import comb
 from pathlib import Path
-from statistics import mode
+from statistics import multimode
 from textwrap import fill, shorten
 from typing import Any
 
@@ -148,8 +148,12 @@ def at_every_stop(chosen: Sequence[Mapping[str, Any]]) -> str:
     """How many they are, and the share that came out right at each stop, as text."""
     if not chosen:
         return "   no answers"
-    told = " ".join(f"{share:.2f}" for share in share_right(chosen))
-    return f"{len(chosen):4d} answers  {told}"
+    return f"{len(chosen):4d} answers  {in_a_row(share_right(chosen))}"
+
+
+def in_a_row(shares: Iterable[float] | Tensor) -> str:
+    """Shares as text, of two digits each."""
+    return " ".join(f"{share:.2f}" for share in shares)
 
 
 def over_seeds(values: Tensor) -> str:
@@ -163,6 +167,16 @@ def by_seed(chosen: Sequence[Mapping[str, Any]]) -> Tensor:
     for one in chosen:
         apart.setdefault(one["seed"], []).append(one)
     return torch.stack([*map(share_right, apart.values())], dim=-1)
+
+
+def by_kind(
+    chosen: Sequence[Mapping[str, Any]], kind_of: Callable[[Mapping[str, Any]], str]
+) -> dict[str, Tensor]:
+    """The share of each kind of problem that came out right. -> [stop seed] each"""
+    found: dict[str, list[Mapping[str, Any]]] = {}
+    for one in chosen:
+        found.setdefault(kind_of(one), []).append(one)
+    return {kind: by_seed(found[kind]) for kind in sorted(found)}
 
 
 def read_forks() -> dict[str, Any]:
@@ -450,14 +464,31 @@ def agreement(record: Sequence[Run], update: int) -> float:
     return sum(pairs) / len(pairs)
 
 
-def voted(record: Sequence[Run]) -> Tensor:
-    """Whether the answer that most of eight samples give is right. -> [seed problem]
+def ballot(answers: Sequence[str | None], gold: str) -> dict[str, bool]:
+    """What comes of a vote of samples on one problem.
 
     Of equally many, the first counts; a sample without an answer has no vote.
     """
-    won = []
-    for each in votes(record):
-        given = [[one for one in texts if one is not None] for texts in each["answers"]]
-        pairs = zip(given, each["gold"], strict=True)
-        won.append([bool(texts) and mode(texts) == gold for texts, gold in pairs])
-    return torch.tensor(won, dtype=torch.float64)
+    given = [one for one in answers if one is not None]
+    most = multimode(given)  # in the order in which they were first given
+    return {
+        "the vote is right": most[:1] == [gold],
+        "several numbers come most often": len(most) > 1,
+        "right, if every such tie went well": gold in most,
+        "the right number has a vote": gold in given,
+    }
+
+
+def ballots(record: Sequence[Run], update: int = 0) -> dict[str, Tensor]:
+    """What comes of the votes of eight samples, 1 where it is so. -> [seed problem]"""
+    found: dict[str, list[list[bool]]] = {}
+    for each in votes(record, update):
+        every = [*map(ballot, each["answers"], each["gold"])]
+        for name in every[0]:
+            found.setdefault(name, []).append([one[name] for one in every])
+    return {name: torch.tensor(each).double() for name, each in found.items()}
+
+
+def voted(record: Sequence[Run]) -> Tensor:
+    """Whether the answer that most of eight samples give is right. -> [seed problem]"""
+    return ballots(record)["the vote is right"]

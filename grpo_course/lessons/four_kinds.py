@@ -86,14 +86,17 @@ def evidence(
     elif all(helps) and mean - ENOUGH * error > GOAL:
         print(f"Convicted: {changed[0]}.")
     elif all(helps):
-        print(f"It does harm, but it is not all: {GOAL} was to be reached.")
+        print(
+            f"It does harm, but {GOAL} is not reached: push it still less, or seek on."
+        )
     elif harder:
         print(
             "Nobody is acquitted: you pushed harder, or the other way. Push less hard."
         )
+    elif any(helps):
+        print(f"Not convicted: {changed[0]}. It helps at one rate, but not at both.")
     else:
-        found = "at every rate" if any(helps) else "at either rate"
-        print(f"Acquitted: {changed[0]}. It does not help {found}.")
+        print(f"Acquitted: {changed[0]}. It does not help at either rate.")
 
 
 def without_each(
@@ -101,17 +104,19 @@ def without_each(
 ) -> dict[str, Tensor]:
     """Print what is learned without a push on one kind of token, from each start.
 
-    At the last of RATES. -> P(sorted) without each kind, from the first start
+    At each of RATES. -> P(sorted) without each kind, from the first start, at the last
     """
     ends: dict[str, Tensor] = {}
-    print(f"{f'P(sorted) at rate {RATES[-1]:g}':20s}", end="")
-    print("".join(f"{'from ' + start.__name__:>18s}" for start in starts))
+    print(" " * 20 + "".join(f"{'from ' + start.__name__:>26s}" for start in starts))
+    print(f"{'P(sorted) at rate':20s}", end="")
+    print("".join(f"{rate:13g}" for rate in RATES * len(starts)))
     for name in ("nothing", *KINDS):
         print(f"let go: {name:12s}", end="")
         for start in starts:
             weight = without(start, name) if name in KINDS else start
-            mean, error = mean_and_error(learned(weight, RATES[-1]))
-            print(f"{mean:11.2f} ± {error:.2f}", end="")
+            for rate in RATES:
+                mean, error = mean_and_error(learned(weight, rate))
+                print(f"{mean:6.2f} ± {error:.2f}", end="")
             ends.setdefault(name, mean)
         print()
     return {name: ends[name] for name in KINDS}

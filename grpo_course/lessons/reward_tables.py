@@ -19,6 +19,17 @@ def elsewhere(points: Tensor, places: Tensor, seed: int = 0) -> Tensor:
     return moved
 
 
+def numbers_off(prompts: Tensor) -> Tensor:
+    """In how many numbers each response is not the sorted prompt. -> [batch all]"""
+    responses = all_responses(5, prompts.shape[-1])  # [all pos]
+    return (responses != prompts.sort(dim=-1).values[:, None]).sum(dim=-1)
+
+
+def places_of(answers: Tensor) -> Tensor:
+    """Where answers stand in the list of all responses. [... pos] -> [...]"""
+    return (answers * 5 ** torch.arange(answers.shape[-1]).flip(0)).sum(dim=-1)
+
+
 def reward_from_table(
     prompts: Tensor, table: Tensor
 ) -> Callable[[list[int], list[int]], float]:

@@ -60,8 +60,9 @@ number, G - 1.
 minus: you divide by G, and then take 1 away. Put G - 1 into brackets.
 (rewards.shape[-1] - 1) => rewards.shape[-1] | You divide the sum of the others by G. \
 There are only G - 1 of them.
-shape[-1] => shape[0] | You divide by the number of prompts less one. shape[0] is the \
-batch axis; the group size is shape[-1].
+return (rewards - rewards.mean(-1, keepdim=True)) * (1 - 1 / rewards.shape[-1]) | \
+Your factor is upside down. Without its own reward, each delta is larger than a \
+centered one.
 keepdim=True) - rewards => keepdim=True) | Your sum is that of the whole group. Take \
 the response's own reward off before you divide.
 return rewards - rewards.mean(-1, keepdim=True) | Your mean contains the response's \
@@ -109,6 +110,11 @@ def a_little_for_all(rewards: Tensor) -> Tensor:
     return center(rewards) + 0.01
 
 
+def a_little_for_the_first(rewards: Tensor) -> Tensor:
+    first = one_hot(torch.zeros_like(rewards[..., 0]).long(), rewards.shape[-1])
+    return center(rewards) + 0.007 * first
+
+
 def centered_with_rounding(rewards: Tensor) -> Tensor:
     return rewards - rewards.mean(dim=-1, keepdim=True)
 
@@ -134,6 +140,11 @@ def divided_epsilon_1e_4(rewards: Tensor) -> Tensor:
     return rounded(rewards, 1e-4)
 
 
+def divided_by_mean_deviation(rewards: Tensor) -> Tensor:
+    deltas = rewards - (one_by_one(rewards) / rewards.shape[-1])[..., None]
+    return deltas / (deltas.abs().mean(dim=-1, keepdim=True) + 1e-8)
+
+
 def said(test: Callable, deltas_of: Callable) -> str | None:
     """What a test says of a way to make deltas."""
     answer = test(deltas_of)
@@ -147,7 +158,8 @@ def said(test: Callable, deltas_of: Callable) -> str | None:
 
 ALARM = (
     "It pushes no tied group, beyond a rounding error of 1e-4, and your test says "
-    "that it does. Look at the tied group alone, and allow for rounding."
+    "that it does. Look at the tied group alone, and allow for rounding. True means "
+    "that nothing is pushed."
 )
 OVERLOOKED = {
     keep_rewards: (
@@ -176,7 +188,8 @@ OVERLOOKED = {
         "before you compare."
     ),
     centered_by_batch: (
-        "Alone in its batch a tied group gets zero here. Put another group beside it."
+        "Alone in its batch, or beside ties at the same number, a tied group gets zero "
+        "here. Put a group with other rewards beside it."
     ),
     none_below_zero: (
         "Beside other ties a tied group gets zero here, and beside a group whose \
@@ -187,6 +200,10 @@ rewards"
         "This one pushes every response up by 0.01, a tied group as well. Rounding is "
         "smaller: ask for less than 0.001."
     ),
+    a_little_for_the_first: (
+        "This one pushes a single response of a group up by 0.007, and the mean size of"
+        " eight deltas is smaller than 0.001. Ask it of each response."
+    ),
     divided_epsilon_1e_8: (
         "Its mean of eight rewards of 0.1 is rounded, and the spread is as small as the"
         " rounding. Tie eight rewards whose mean is rounded: that of four, or of 5.0, "
@@ -195,6 +212,10 @@ rewards"
     divided_epsilon_1e_4: (
         "At 0.1 its epsilon is larger than the rounding, and at 1000.1 it is not. Tie "
         "eight large rewards that are no whole numbers."
+    ),
+    divided_by_mean_deviation: (
+        "Its mean of rewards is rounded, and it divides by the mean size of the rest. "
+        "Tie eight rewards whose mean is rounded."
     ),
 }
 
@@ -245,6 +266,9 @@ more.
 (deltas[0].abs() < 1e-3).all() => deltas[0].sum().abs() < 1e-2 | You add the deltas \
 up, where pushes in both directions cancel, as those of ranks do. Ask it of each \
 response.
+(deltas[0].abs() < 1e-3).all() => deltas[0].abs().mean() < 1e-3 | This one pushes a \
+single response of a group up by 0.007, and the mean size of eight deltas is smaller \
+than 0.001. Ask it of each response.
 (deltas[0].abs() < 1e-3).all() => (deltas[0] < 1e-3).all() | A large push downwards \
 is a push as well: take abs() before you compare.
 """

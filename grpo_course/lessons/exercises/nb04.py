@@ -14,10 +14,17 @@ def two_policies(*shape, apart):
     return {"log_probs": new, "old_log_probs": old}
 
 
-@exercise("4.1", gradient="log_probs")
+def clipped_alone(log_probs, old_log_probs, deltas):
+    """float [batch trial pos] twice, float [batch trial] -> scalar"""
+    ratio = (log_probs - old_log_probs).exp()
+    clipped = ratio.clamp(0.8, 1.2)
+    return -(clipped * deltas[..., None]).mean()
+
+
+@exercise("4.1", gradient="log_probs", draft=clipped_alone)
 def clipped_surrogate_loss(log_probs, old_log_probs, deltas):
     """float [batch trial pos] twice, float [batch trial] -> scalar"""
-    ratio = torch.exp(log_probs - old_log_probs)
+    ratio = (log_probs - old_log_probs).exp()
     clipped = ratio.clamp(0.8, 1.2)
     deltas = deltas[..., None]
     return -torch.minimum(ratio * deltas, clipped * deltas).mean()
@@ -62,26 +69,27 @@ clipped_surrogate_loss.cases = (
     NEXT_TO_IMPOSSIBLE,
 )
 clipped_surrogate_loss.mistakes = """
-minimum => maximum | max for min: PPO takes the pessimist's side, the smaller product.
+minimum => maximum | You let go of the other two kinds: good tokens below the range, \
+and bad ones above it. The objective is the smaller of the two products.
 torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped) \
 * deltas) | For negative delta you clip the wrong side (as min over ratios does: the \
 order is reversed). Multiply by delta first, then min.
-torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | Only the \
-clipped product is left. Without the min, a token that was pushed the wrong way out \
-of the range can never come back.
+torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | This still \
+lets go of all four kinds, as the draft does. A token that was pushed the wrong way \
+out of the range can never come back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
-.clamp(0.8, 1.2) => .clamp(-0.2, 0.2) | You clip the ratio to -0.2 and 0.2, the range \
-of a difference. A ratio lies around 1: its bounds are 1 - epsilon and 1 + epsilon, \
-0.8 and 1.2.
-log_probs - old_log_probs) => log_probs - log_probs.detach()) | You use pi itself as \
-pi_old: the ratio is 1 in every step, and nothing is ever clipped. Use the noted \
-old_log_probs.
-torch.exp(log_probs - old_log_probs) => torch.exp(log_probs - old_log_probs).detach() \
-| You detach the ratio, so no gradient reaches log_probs and nothing learns. The ratio \
+torch.minimum(ratio * deltas, clipped * deltas) => torch.where(torch.where(deltas > \
+0, ratio > 1.2, ratio < 0.8), 0.0, ratio * deltas) | The right tokens are let go, but \
+their objective falls to 0. It has no jump: there it stays the clipped product.
+torch.minimum(ratio * deltas, clipped * deltas) => torch.where(deltas > 0, \
+torch.minimum(ratio, clipped), ratio) * deltas | Bad tokens below the range are still \
+pushed down. They are the other kind to let go of.
+torch.minimum(ratio * deltas, clipped * deltas) => torch.where(deltas > 0, ratio, \
+torch.maximum(ratio, clipped)) * deltas | Good tokens above the range are still \
+pushed up. They are the other kind to let go of.
+(log_probs - old_log_probs).exp() => (log_probs - old_log_probs).exp().detach() | You \
+detach the ratio, so no gradient reaches log_probs and nothing learns. The ratio \
 is what the loss pushes; only old_log_probs is frozen.
-torch.exp(log_probs - old_log_probs) => log_probs / old_log_probs | You divide \
-log-probabilities. They are negative, so their quotient falls as a token becomes \
-likelier. The ratio is exp of their difference.
 log_probs - old_log_probs) => (log_probs - old_log_probs).sum(-1, keepdim=True)) | You \
 add up over pos before exp: one ratio for the whole response. Here every token has a \
 ratio of its own, and the mean comes last.

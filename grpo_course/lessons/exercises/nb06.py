@@ -2,6 +2,7 @@
 
 import copy
 from collections.abc import Callable, Sequence
+from types import FunctionType
 
 import torch
 from torch import Generator, Tensor
@@ -232,6 +233,11 @@ deltas, beta) => deltas, 0.0) | The KL is 0 in all steps: it is missing, or it \
 compares the model with itself as it is now.
 optimizer.zero_grad() => | The gradients of all steps add up. Call \
 optimizer.zero_grad() before each backward.
+optimizer.step() => optimizer.zero_grad(); optimizer.step() | Your steps change \
+nothing: the gradients are set to zero before the optimizer takes its step. Call \
+optimizer.zero_grad() before backward.
+losses.append(loss.detach()) => losses.append(loss) | Your losses still carry their \
+graphs. Collect loss.detach() at each step.
 """
 
 
@@ -283,6 +289,52 @@ def learning_curve(
     return torch.stack(seen)
 
 
+def distances(
+    loop: Callable, num_epochs: int, num_steps: int, period: int
+) -> tuple[Tensor, Tensor]:
+    """The largest |ratio - 1| and the KL at each step, as the loop computes them.
+
+    Each is a mean over 32 models side by side. [step] twice
+    """
+    seeds, seen = range(32), []
+    model = SortModel(5, 10, 3, 3, init_scale=0.1, seeds=seeds)
+    dice = [Generator().manual_seed(seed + 1) for seed in seeds]
+    optimizer = Adam(model.parameters(), lr=0.003)
+
+    def seeing(log_probs, old_log_probs, ref_log_probs, deltas, beta):
+        ratio = (log_probs - old_log_probs).detach().exp()
+        difference = (ref_log_probs - log_probs).detach()
+        k3 = torch.expm1(difference) - difference
+        largest = (ratio - 1).abs().amax(dim=(-3, -2, -1))
+        seen.append(torch.stack([largest.mean(), k3.mean()]))
+        return inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta)
+
+    space = loop.__globals__ | {"inner_step_loss": seeing}
+    watched = FunctionType(loop.__code__, space)
+    watched(
+        lambda: (model, dice, optimizer), PROMPTS, num_epochs, num_steps, period, 0.1
+    )
+    ratios, kl = torch.stack(seen, dim=1)
+    return ratios, kl
+
+
+def four_facts(ratios: Tensor, kl: Tensor, num_steps: int, period: int) -> list[str]:
+    """Of `distances`, whether each holds that the text numbers 1 to 4: yes or NO."""
+    step = torch.arange(len(kl))
+    first, copied = step % num_steps == 0, step % (num_steps * period) == 0
+    ones, zeros = ratios < 1e-4, kl < 1e-4
+    facts = ones[first], ~ones[~first], zeros[copied], ~zeros[~copied]
+    return ["yes" if fact.all() else "NO " for fact in facts]
+
+
+# Two more edits: of loop A without its clip, and of a right loop.
+A_WITHOUT_CLIP = train_by_hand.edited(
+    "inner_step_loss(log_probs, old, ref, deltas, beta) => "
+    '(compute_loss(log_probs, deltas, "unclipped", ref)'
+    " + beta * compute_kl_penalty(log_probs, old)).mean()"
+)
+WITHOUT_COPY = train_by_hand.edited("copy.deepcopy(model) => model")
+
 IN_ANOTHER_ORDER = (
     "inner_step_loss(log_probs, old, ref, deltas, beta) => "
     'compute_loss(log_probs, deltas, "clipped", old)'
@@ -313,9 +365,8 @@ is_faulty.insight = (
 is_faulty.cases = (
     case(
         "your own loop",
-        "This loop is right. Let each of the two runs begin afresh, with \
-`fresh_start`, "
-        "and allow for rounding.",
+        "This loop is right. Let each of the two runs begin afresh, with "
+        "`fresh_start`, and count losses within 0.0001 of each other as equal.",
         loop=train_by_hand.solution,
     ),
     case(

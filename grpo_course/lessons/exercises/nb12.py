@@ -55,16 +55,20 @@ class Table:
 
 
 def left_behind(function, start):
-    """The gradient that an answer leaves on the weights, or what else it did."""
+    """Which groups an answer computed, and the gradient that it left on the weights.
+
+    Of one that holds several groups at once, this alone is told.
+    """
     policy, rollout, deltas = start()
     function(policy, rollout, deltas)
-    if policy.weights.grad is None:
-        return "no gradient at all"
-    if policy.most > 1:
-        return "several groups held at once"
-    if policy.asked != set(deltas.any(-1).nonzero().flatten().tolist()):
-        return f"groups computed: {sorted(policy.asked)}"
-    return policy.weights.grad
+    if policy.most > 1 and policy.weights.grad is not None:
+        right = left_behind(add_gradients.solution, start)
+        return right | {"groups held at once": "several"}
+    return {
+        "groups held at once": "one",
+        "groups computed": sorted(policy.asked),
+        "gradient": policy.weights.grad,
+    }
 
 
 def started(deltas, shift):
@@ -136,6 +140,18 @@ if delta.any(): => if True: | A group whose deltas are all zero is computed as w
 It costs as much as the others and adds zero: pass over it.
 if delta.any(): => if delta.sum() > 0: | Your test takes mixed groups for tied: the \
 deltas of each group add up to zero. Ask whether any of them is not.
+if delta.any(): => if delta.all(): | Your test takes some mixed groups for tied: in a \
+mixed group a δ can be 0 as well. A group is tied only if all of its δ are.
+rollout.mask, deltas) => rollout.mask, \
+deltas[: (*deltas.any(-1).tolist(), False).index(False)]) | Your loop ends at the \
+first tied group. Pass over this group and go on with the next, as `continue` does.
+rollout.mask, deltas) => rollout.mask, \
+deltas[: 1 + deltas.any(-1).tolist().index(True)]) | Your loop ends with the first \
+group that it computes. Does a `return` or a `break` stand inside it?
+(loss / len(deltas)) => (-loss / len(deltas)) | Your gradient has the wrong sign: a \
+step down the loss is what makes good answers likelier.
+len(deltas) => deltas.shape[1] | You divide by the number of responses in a group. \
+Each loss is already their mean: divide by the number of groups.
 (loss / len(deltas)).backward() => policy.model.zero_grad(); \
 (loss / len(deltas)).backward() | You clear the gradient, and with it what the groups \
 before have added. `update` clears it after its step.

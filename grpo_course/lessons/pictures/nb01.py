@@ -19,6 +19,7 @@ from grpo_course.classroom.plots import (
     frame,
     legend_above,
     plot_counts,
+    plot_learned,
     write,
 )
 from grpo_course.lessons.pictures.shared import draw_cube
@@ -29,7 +30,9 @@ def plot_reward_counts(rewards: dict[str, Tensor]) -> list[Axes]:
     """Responses that earn each reward, a star above the best. rewards[name] [all]"""
     counts = {name: earned.long().bincount() for name, earned in rewards.items()}
     axes = plot_counts(counts, "reward", "responses")
+    top = max(count.max().item() for count in counts.values())
     for ax, count in zip(axes, counts.values(), strict=True):
+        ax.set_ylim(0, 1.15 * top)  # one scale for all
         write(ax, "★", len(count) - 1, count[-1].item(), (0, 18), size=14)
     return axes
 
@@ -53,6 +56,24 @@ def plot_reward_map(cube: Tensor, dead_ends: Tensor) -> list[Axes]:
     text = "Each response as a cell with its reward, dead ends framed"
     describe(axes[0].figure, f"{text}: {len(dead_ends)}.")
     return axes
+
+
+def plot_ends(title: str, ends: dict[str, Tensor]) -> Axes:
+    """How many prompts the policies of each setting learned. ends[name] [seed]
+
+    At the end of a bar stands the mean P(sorted), and its standard error.
+    """
+    (ax,) = plot_learned({title: ends})
+    told = {
+        name: "{:.2f} ± {:.2f}".format(*mean_and_error(p)) for name, p in ends.items()
+    }
+    for text, value in zip(ax.texts, told.values(), strict=True):
+        text.set_text(value)
+    ax.set(xlim=(0, 1.34), xlabel="share of the policies; right: mean P(sorted)")
+    listed = "; ".join(f"{name} {value}" for name, value in told.items())
+    said = "Bars divided by prompts learned; mean P(sorted), standard error"
+    describe(ax.figure, f"{title}. {said}: {listed}.")
+    return ax
 
 
 def plot_means(

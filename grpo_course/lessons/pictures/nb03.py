@@ -68,7 +68,8 @@ def plot_triangles(
             runs = runs_of_three(earned, deltas_of, size)
             ends = runs[:, -1]
             sure, right = (ends.amax(dim=-1) > 0.8).sum(), (ends[:, 0] > 0.8).sum()
-            draw_triangle(ax, earned, deltas_of, [*runs[:3]])
+            more = float(name.partition("R + ")[2] or 0)  # as its name says
+            draw_triangle(ax, earned, deltas_of, [*runs[:3]], more)
             ax.set_title(f"{name}\n{sure} of 100 become sure, {right} of A", pad=20)
             rewards = ", ".join(f"{r:g}" for r in earned)
             told.append(f"{name}, R = {rewards}: {sure} sure, {right} of A")
@@ -80,10 +81,11 @@ def draw_triangle(
     earned: Tensor,
     deltas_of: Callable[[Tensor], Tensor],
     paths: Sequence[Tensor],
+    more: float = 0.0,
 ) -> None:
     """Policies over three answers as points of a triangle: average updates, and runs.
 
-    A path is [step answer]. A grey arrow shows which way an average update moves, a
+    A corner tells what its answer earns, with `more` points on top. A path is [step answer]. A grey arrow shows which way an average update moves, a
     grey dot that there is none; a black dot marks the start of the paths.
     """
     points, grey = points_inside(), "#777777"
@@ -101,7 +103,8 @@ def draw_triangle(
         ax.plot(*(path @ CORNERS).T, color=colour, lw=1.5)
         ax.plot(*(path[-1] @ CORNERS), "o", color=colour, ms=9, mec="white")
     ax.plot(*(paths[0][0] @ CORNERS), "o", color="black", ms=5, mec="white", zorder=3)
-    names = [f"{name}, $R$ = {r:g}" for name, r in zip("ABC", earned, strict=True)]
+    what = f"$R$ + {more:g}" if more else "$R$"
+    names = [f"{k}, {what} = {r + more:g}" for k, r in zip("ABC", earned, strict=True)]
     name_corners(ax, names)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.12, 0.95), aspect="equal")
     ax.axis("off")

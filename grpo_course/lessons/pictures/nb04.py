@@ -185,7 +185,7 @@ def plot_let_go(
     """
     before, ratio = (noted[max(0, k)][0][:3].flatten() for k in (mu - 1, mu))
     deltas = noted[mu][1][:3, :, None].expand_as(noted[mu][0][:3]).flatten()
-    ax = axes_row(width=6.5)[0]
+    ax = axes_row(width=8.0, height=4.0)[0]
     gone = draw_clip_plane(ax, ratio, deltas, epsilon, before)
     for x, y, words in (  # in shares of the sides
         (0.02, 0.8, "pushed up"),

@@ -22,7 +22,6 @@ from grpo_course.classroom.plots import (
     plot_lines,
     write,
 )
-from grpo_course.loop import History
 
 # Of each stage of the loop, its boxes: left, bottom, width, the colour of the policy
 # that the box reads or writes, text. The first five are the outer loop's.
@@ -138,25 +137,26 @@ def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
     return axes
 
 
-def plot_two_saws(history: History, num_steps: int, period: int) -> list[Axes]:
-    """How far pi is from pi_old, above, and from pi_ref; the mean of the seeds.
+def plot_two_saws(
+    ratios: Tensor, kl: Tensor, num_steps: int, period: int
+) -> list[Axes]:
+    """How far pi is from pi_old, above, and from pi_ref. [step] twice
 
     A dotted line is where the other policy is new.
     """
-    spread = history.curve("ratio_max") - history.curve("ratio_min")
     panels = (
-        (spread, "largest - smallest\nratio", "old", PI_OLD, num_steps),
-        (history.curve("kl"), "KL (nats)", "ref", PI_REF, num_steps * period),
+        (ratios, "largest\n|ratio - 1|", "old", PI_OLD, num_steps),
+        (kl, "KL (nats)", "ref", PI_REF, num_steps * period),
     )
-    rows, x = axes_grid(2, 1, width=8.0, height=4.2), range(len(spread))
+    rows, x = axes_grid(2, 1, width=8.0, height=4.2), range(len(kl))
     for (ax,), (values, label, other, colour, last) in zip(rows, panels, strict=True):
         name = rf"$\pi_{{{other}}}$"
         xlabel = "optimizer step" if ax is rows[-1][0] else ""
-        means = {"": values.mean(dim=-1)}
+        means = {"": values}
         plot_lines(means, x, xlabel, label, rf"$\pi$ against {name}", ax, [colour])
-        ax.set(xticks=range(0, len(spread), num_steps))  # where an epoch begins
+        ax.set(xticks=range(0, len(kl), num_steps))  # where an epoch begins
         ax.margins(y=0.2)
-        for step in range(0, len(spread), last):
+        for step in range(0, len(kl), last):
             ax.axvline(step, color=colour, ls=":", lw=1.5)
             look: dict[str, Any] = {"color": colour, "ha": "left"}
             write(ax, f"new {name}", step, ax.get_ylim()[1], (3, -6), **look)

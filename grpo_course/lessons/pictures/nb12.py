@@ -15,6 +15,7 @@ from grpo_course.classroom.plots import (
     axes_row,
     cells,
     finish,
+    frame,
     sign_colour,
 )
 
@@ -64,7 +65,8 @@ def plot_sums(
     """Tables of additions up to `size`, a title each: which held-out sums are right.
 
     `asked` as `finale.held_out` gives it; `stops` names the place of each stop in its
-    `came_out`. `practised` holds the problems of training, which are marked with a dot.
+    `came_out`. `practised` holds the problems of training, which are marked with a dot;
+    in a square stands how many answers it is the share of.
     """
     row = axes_row(len(stops), width=9, height=4.0)
     sums = [(left, right) for operation, left, right in practised if operation == "+"]
@@ -74,11 +76,14 @@ def plot_sums(
         came_out: dict[tuple[int, int], list[bool]] = {}
         for one in asked:
             if one["operation"] == "+":
-                place = one["left"] - 1, one["right"] - 1
-                came_out.setdefault(place, []).append(one["came_out"][stop])
+                cell = one["left"] - 1, one["right"] - 1
+                came_out.setdefault(cell, []).append(one["came_out"][stop])
         shares = torch.full((size, size), torch.nan)
-        for place, right in came_out.items():
-            shares[place] = sum(right) / len(right)
+        for (left, right), each in came_out.items():
+            shares[left, right] = share = sum(each) / len(each)
+            ink = "black" if share > 0.4 else "white"
+            look: dict[str, Any] = {"ha": "center", "va": "center", "size": 8}
+            ax.text(right + 1, left + 1, str(len(each)), color=ink, **look)
         image = ax.imshow(
             shares.numpy(),
             cmap="cividis",
@@ -89,10 +94,12 @@ def plot_sums(
         )
         ax.set_yticks(range(2, size + 1, 2))
         ax.scatter(*practice, s=12, color="grey")
-        for total in (20, 21):  # a line through all sums that make it
-            ax.plot([total - size, size], [size, total - size], color="#D55E00", lw=1.2)
+        for total in (20, 21):  # a frame around each sum that makes it
+            for left in range(total - size, size + 1):
+                frame(ax, left, total - left, lw=1.5, ec="#D55E00")
             ax.text(size + 0.7, total - size, str(total), color="#D55E00", va="center")
         finish(ax, "second number", "first number" if ax is row[0] else "", title)
+        ax.grid(visible=False)
         ax.set(xlim=(0.5, size + 0.5), ylim=(0.5, size + 0.5), xticks=ax.get_yticks())
         words.append(f"{title}: {shares.nanmean():.2f} in the mean")
     figure = plt.gcf()
@@ -100,7 +107,7 @@ def plot_sums(
     text = "Tables of additions, yellow where held-out sums come out right, dots where"
     describe(
         figure,
-        f"{text} training asks; lines join sums of 20 and 21. {'; '.join(words)}.",
+        f"{text} training asks; frames mark sums of 20 and 21. {'; '.join(words)}.",
     )
     return row
 
@@ -119,8 +126,8 @@ def plot_runs(sums: Mapping[str, Sequence[Mapping[str, Any]]]) -> Axes:
             if right:
                 shares[row, column] = sum(right) / len(right)
                 texts[row][column] = f"{sum(right)} of {len(right)}"
-    ax = cells(axes_row(height=2.6)[0], shares, texts, cmap="cividis")
-    finish(ax, "sum", "seed")
+    ax = cells(axes_row(width=8.5, height=2.6)[0], shares, texts, cmap="cividis")
+    finish(ax, "sum", "seed").grid(visible=False)
     ax.set(xticks=range(len(sums)), xticklabels=list(sums), yticks=range(len(seeds)))
     rows = [
         f"seed {row}: {', '.join(filter(None, each))}" for row, each in enumerate(texts)
