@@ -472,8 +472,8 @@ RIGHT = pairs(
         "distillation_deltas": (
             lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0)
         ),
-        "shifted_log_probs": lambda x, ids: Categorical(logits=x[:, :-1]).log_prob(
-            ids[:, 1:]
+        "shifted_log_probs": lambda x, ids: Categorical(logits=x[..., :-1, :]).log_prob(
+            ids[..., 1:]
         ),
         "response_mask": lambda ids, eos: torch.tensor(
             [
@@ -620,7 +620,9 @@ WRONG = pairs(
         ],
         "masked_clip_loss": _padding_set_to_zero,
         "shifted_log_probs": lambda x, ids: (
-            (x[:, :-1].softmax(-1) + 1e-8).log().gather(-1, ids[:, 1:, None])[..., 0]
+            (x[..., :-1, :].softmax(-1) + 1e-8)
+            .gather(-1, ids[..., 1:, None])
+            .log()[..., 0]
         ),
         # the gradient is right, and the graphs of all groups are kept
         "add_gradients": _in_one_sum,

@@ -7,8 +7,8 @@ from grpo_course.formulas import compute_deltas, compute_loss
 from grpo_course.lessons.exercises.shared import mask_of
 
 EMPTY = (
-    "A response without tokens makes 0/0. Give its length a floor: "
-    "mask.sum(-1).clamp(min=1)."
+    "A response without tokens counts in N, and its length of 0 must not make 0/0. "
+    "Give the length a floor: mask.sum(-1).clamp(min=1)."
 )
 
 
@@ -59,7 +59,7 @@ gradient_by_log_probs.mistakes = """
 gets likelier: the gradient is negative where delta is positive.
 lengths * deltas.numel() => deltas.numel() | The length is missing: a response's \
 tokens share its weight, so each gets 1 / length of it.
-share[..., None] * mask => share[..., None] | The mask is missing: multiply by it, so \
+share[..., None] * mask => share[..., None].expand(mask.shape) | The mask is missing: multiply by it, so \
 that each token of a response gets the share and padding gets 0.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by \
 their number, deltas.numel().
@@ -229,7 +229,7 @@ log_line.cases = (
     ),
     case(
         "padding of minus infinity",
-        NOT_ALL_TOKENS,
+        f"{NOT_ALL_TOKENS} Times 0, minus infinity is NaN.",
         rewards=[[0.0, 2.0], [0.0, 0.0]],
         log_probs=[
             [[-1.0, -torch.inf], [-2.0, -1.0]],
@@ -334,7 +334,8 @@ def taken_for(run, cause):
 
 cause_of_run.insight = (
     "Six runs print a loss of 0 at step 0. The reward, the gradient norm, the entropy "
-    "and the ratio at the last step tell them apart."
+    "and the ratio at the last step tell them apart. The solution compares A with C "
+    "and B with E."
 )
 cause_of_run.cases = tuple(
     case(

@@ -16,11 +16,23 @@ from grpo_course.sampling import response_mask as mask_up_to_eos
 INF, NAN = float("inf"), float("nan")
 
 
+def _with_trials(description, batch, trial, pos, vocab):
+    """Texts with two axes in front: [batch trial pos]."""
+    generator = torch.Generator().manual_seed(pos)
+    shape = (batch, trial, pos)
+    return case(
+        description,
+        "There may be any number of axes in front of pos: `...` stands for all of them.",
+        logits=2 * torch.randn(*shape, vocab, generator=generator),
+        tokens=torch.randint(vocab, shape, generator=generator),
+    )
+
+
 @exercise("9.1", gradient="logits")
 def shifted_log_probs(logits, tokens):
-    """float [batch pos vocab], int [batch pos] -> float [batch pos-1]"""
-    log_probs = logits[:, :-1].log_softmax(dim=-1)
-    return log_probs.gather(-1, tokens[:, 1:, None]).squeeze(-1)
+    """float [... pos vocab], int [... pos] -> float [... pos-1]"""
+    log_probs = logits[..., :-1, :].log_softmax(dim=-1)
+    return log_probs.gather(-1, tokens[..., 1:, None]).squeeze(-1)
 
 
 shifted_log_probs.insight = (
@@ -30,28 +42,32 @@ shifted_log_probs.cases = (
     scored_text("two texts of four tokens", 2, 4, 5),
     scored_text("as many tokens as words", 3, 5, 5),
     scored_text("one text of two tokens", 1, 2, 5),
+    _with_trials("two prompts, three responses each", 2, 3, 4, 5),
     scored_text("logits of 200 and -200", 2, 3, 4, TOO_LATE, scale=200.0),
 )
 shifted_log_probs.mistakes = """
 return pick(logits.log_softmax(-1), tokens) | No shift: the logits at t have read \
 token t. They score token t + 1, so there is one score fewer than there are tokens.
-logits[:, :-1].log_softmax(dim=-1) => logits[:, :-1].log_softmax(dim=1) | Your \
-softmax runs over pos, so places compete. Words do: normalize over vocab, the last axis.
-return logits[:, :-1].log_softmax(-1) | These are the log-probabilities of all words. \
-Gather the one of the token that came.
-logits[:, :-1] => logits[:, 1:] | You drop the first score but do not shift: each \
-token still meets the logits that have read it. Pair logits[:, :-1] with tokens[:, 1:].
-tokens[:, 1:, None] => tokens[:, :-1, None] | You drop the last score but do not \
-shift: each token still meets the logits that have read it. Pair logits[:, :-1] with \
-tokens[:, 1:].
-logits[:, :-1] => logits[:, 1:] && tokens[:, 1:, None] => tokens[:, :-1, None] | You \
-shift the wrong way: logits at t + 1 have read token t already. The logits at t score \
-token t + 1: drop the last logits and the first token.
+logits[..., :-1, :].log_softmax(dim=-1) => logits[..., :-1, :].log_softmax(dim=-2) | \
+Your softmax runs over pos, so places compete. Words do: normalize over vocab, the \
+last axis.
+logits[..., :-1, :] => logits[:, :-1] && tokens[..., 1:, None] => tokens[:, 1:, None] \
+| You cut the second axis, and with two axes in front that is not pos. Count from the \
+end: logits[..., :-1, :] and tokens[..., 1:].
+logits[..., :-1, :] => logits[..., 1:, :] | You drop the first score but do not shift: \
+each token still meets the logits that have read it. Pair logits[..., :-1, :] with \
+tokens[..., 1:].
+tokens[..., 1:, None] => tokens[..., :-1, None] | You drop the last score but do not \
+shift: each token still meets the logits that have read it. Pair logits[..., :-1, :] \
+with tokens[..., 1:].
+logits[..., :-1, :] => logits[..., 1:, :] && tokens[..., 1:, None] => \
+tokens[..., :-1, None] | You shift the wrong way: logits at t + 1 have read token t \
+already. The logits at t score token t + 1: drop the last logits and the first token.
 .log_softmax(dim=-1) => | These are raw logits. Log-probabilities need log_softmax \
 over the vocabulary first.
 .log_softmax(dim=-1) => .softmax(dim=-1) | These are probabilities. Use log_softmax \
 instead of softmax.
-return -pick(logits[:, :-1].log_softmax(-1), tokens[:, 1:]) | This is the \
+return -pick(logits[..., :-1, :].log_softmax(-1), tokens[..., 1:]) | This is the \
 cross-entropy, minus the log-probability: turn the sign.
 """
 
@@ -217,10 +233,8 @@ def masked_loss(logits, tokens, old_log_probs, deltas, eos):
     """float [batch trial text vocab], int [batch trial text],
     float [batch trial pos], float [batch trial], int -> scalar"""
     width = old_log_probs.shape[-1]
-    responses = tokens[..., -width:]
-    scores = logits[..., -width - 1 : -1, :].log_softmax(dim=-1)
-    log_probs = scores.gather(-1, responses[..., None]).squeeze(-1)
-    mask = response_mask(responses, eos)
+    log_probs = shifted_log_probs(logits, tokens)[..., -width:]
+    mask = response_mask(tokens[..., -width:], eos)
     return masked_clip_loss(log_probs, old_log_probs, deltas, mask, "sequence_mean")
 
 
@@ -294,25 +308,26 @@ masked_loss.cases = (
     _batch_case("logits of 200", [[[5, 2, 0], [1, 4, 2]]], TOO_LATE, scale=200.0),
 )
 masked_loss.mistakes = """
-logits[..., -width - 1 : -1, :] => logits[..., -width:, :] | No shift: the logits at \
-a token have read it already. Those one place before score it.
-logits[..., -width - 1 : -1, :] => logits[..., :width, :] | You cut on the wrong \
-side: these logits score the prompt, and the response begins after it. Count from the \
-end.
+shifted_log_probs(logits, tokens)[..., -width:] => pick(logits.log_softmax(-1), \
+tokens)[..., -width:] | No shift: the logits at a token have read it already. Those \
+one place before score it.
+shifted_log_probs(logits, tokens)[..., -width:] => pick(logits[..., :width, \
+:].log_softmax(-1), tokens[..., -width:]) | You cut the logits on the wrong side: the \
+first ones score the prompt, and the response begins after it. Count from the end.
+shifted_log_probs(logits, tokens)[..., -width:] => shifted_log_probs(logits, \
+tokens)[..., :width] | You keep the first scores, and part of them belong to the \
+prompt. The old ones are of the response, which comes last: keep [..., -width:].
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, \
 log_probs | The old and the new scores are exchanged, so every ratio is turned over. \
 The new ones come first.
-scores.gather(-1, responses[..., None]).squeeze(-1) => shifted_log_probs(logits, \
-tokens)[..., -width:] | Your 9.1 cuts the second axis, and here that is trial. Cut \
-pos instead: logits[..., :-1, :] and tokens[..., 1:].
-response_mask(responses, eos) => torch.ones_like(responses, dtype=torch.bool) | \
-Padding counts in your loss. Nothing behind the first EOS does: make a mask of the \
+response_mask(tokens[..., -width:], eos) => torch.ones_like(log_probs, \
+dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the \
 response's own tokens.
-response_mask(responses, eos) => responses != eos | `responses != eos` drops the EOS, \
-which the policy chose, and keeps padding that is another token. Count the EOS before \
+response_mask(tokens[..., -width:], eos) => tokens[..., -width:] != eos | `!= eos` \
+drops the EOS, which the policy chose, and keeps padding that is another token. Count the EOS before \
 each position.
-response_mask(responses, eos) => response_mask(tokens, eos)[..., -width:] | Your mask \
-looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
+response_mask(tokens[..., -width:], eos) => response_mask(tokens, eos)[..., -width:] \
+| Your mask looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
 the response out first, then count its own EOS.
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs \
 the same: average each one first, then the averages.

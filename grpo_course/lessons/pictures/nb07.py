@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from operator import itemgetter
+from typing import Any
 
 import matplotlib.pyplot as plt
 import torch
@@ -12,6 +13,7 @@ from torch import Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     CLIP,
+    COLOURS,
     FAINT,
     LINED,
     PI,
@@ -22,6 +24,7 @@ from grpo_course.classroom.plots import (
     draw_fan,
     draw_group,
     finish,
+    legend_above,
     plot_bands,
 )
 from grpo_course.formulas import EPSILON
@@ -75,24 +78,52 @@ def plot_panel(runs: dict[str, History], names: Sequence[str]) -> list[Axes]:
     return list(grid)
 
 
-# What a row of `plot_logs` shows: title, inner step, columns of the log.
+def plot_two_steps(runs: Mapping[str, History], count: int = 12) -> Axes:
+    """The loss of the first rollouts, of runs with two inner steps on each.
+
+    A filled dot is the loss before the first step, a hollow one that after it.
+    """
+    curves = {name: run.curve("loss")[: 2 * count] for name, run in runs.items()}
+    places = (torch.arange(2 * count) / 2).tolist()
+    ax = plot_bands(curves, "loss", "rollout", x=places, ax=axes_row(height=3.6)[0])
+    marks: dict[str, Any] = {"ls": "", "ms": 6, "zorder": 3}
+    for curve, colour in zip(curves.values(), COLOURS, strict=False):
+        for step, fill in enumerate((colour, "white")):
+            dots = curve[step::2].mean(dim=-1)
+            ax.plot(places[step::2], dots, "o", color=colour, mfc=fill, **marks)
+    for fill, label in (("black", "before the first step"), ("white", "after it")):
+        ax.plot([], [], "o", color="black", mfc=fill, label=label, **marks)
+    told = [
+        f"{name}, before a rollout's first step from {curve[0].mean():.3f} to "
+        f"{curve[-2].mean():.3f}, after it from {curve[1].mean():.3f} to "
+        f"{curve[-1].mean():.3f}"
+        for name, curve in curves.items()
+    ]
+    describe(ax.figure, f"The loss over the first rollouts: {'; '.join(told)}.")
+    return legend_above(ax)
+
+
+# What a row of `plot_logs` shows: title, columns of the log, each with its inner step.
 LOGGED = (
-    ("loss, step 0", 0, ("loss",)),
-    ("loss, step 3", 3, ("loss",)),
-    ("mean reward", 0, ("mean_reward",)),
-    ("gradient norm", 0, ("gradient_norm",)),
-    ("ratios, step 3", 3, ("ratio_min", "ratio_max")),
-    ("tied groups", 0, ("tied_groups",)),
-    ("entropy", 0, ("sampled_entropy",)),
+    ("loss", (("loss", 0), ("loss", 3))),
+    ("mean reward", (("mean_reward", 0),)),
+    ("gradient norm", (("gradient_norm", 0),)),
+    ("ratios, step 3", (("ratio_min", 3), ("ratio_max", 3))),
+    ("tied groups", (("tied_groups", 0),)),
+    ("entropy", (("sampled_entropy", 0),)),
 )
+# How the two columns of a small plot look, and those of the loss.
+TWO = ({"ls": "-", "color": PI, "lw": 2}, {"ls": "--", "color": PI, "lw": 2})
+STEPS = ({"color": "#c0c0c0", "lw": 5}, {"color": PI, "lw": 2})
 
 
 def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
     """A row for each run, a column for each number that its log holds, over epochs.
 
-    Means over the seeds; all rows of a column share their scale.
+    Means over the seeds, but of the ratios the extremes; all rows of a column share
+    their scale.
     """
-    size = (1.75 * len(LOGGED), 1.05 * len(logs) + 0.9)
+    size = (2.0 * len(LOGGED), 1.15 * len(logs) + 0.9)
     shape = len(logs), len(LOGGED)
     figure, grid = plt.subplots(
         *shape, sharex=True, sharey="col", figsize=size, layout="constrained"
@@ -100,14 +131,17 @@ def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
     told = []
     for row, (letter, log) in zip(grid, logs.items(), strict=True):
         frame = log.frame()
-        for ax, (title, step, names) in zip(row, LOGGED, strict=True):
-            for name, style in zip(names, ("-", "--")):
+        for ax, (title, columns) in zip(row, LOGGED, strict=True):
+            looks = STEPS if title == "loss" else TWO
+            for (name, step), look in zip(columns, looks, strict=False):
                 curve = frame.xs(step, level="step")[name]
                 if name.startswith("ratio"):
                     curve = curve.clip(0.1, 10)  # a bad run leaves every scale
-                ax.plot(curve, style, color=PI, lw=2, label=name)
-            if title.startswith("loss"):
+                label = f"loss, step {step}" if name == "loss" else name
+                ax.plot(curve, label=label, **look)
+            if title == "loss":
                 ax.set_ylim(-0.1, 0.2)  # no zooming in on rounding
+                losses = ax.get_legend_handles_labels()
             elif title.startswith("ratio"):
                 ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP, label="clip range")
                 ax.set(yscale="log", ylim=(0.08, 12.5))
@@ -120,7 +154,8 @@ def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
         ends = frame.mean_reward.iloc[[0, -1]].tolist()
         told.append(f"{letter}, reward from {ends[0]:.2f} to {ends[1]:.2f}")
     figure.supxlabel("epoch")
-    figure.legend(*ratios, loc="outside upper right", ncols=3)
+    handles, labels = (a + b for a, b in zip(losses, ratios, strict=True))
+    figure.legend(handles, labels, loc="outside upper center", ncols=5)
     describe(figure, f"Seven numbers of six logs over the epochs: {'; '.join(told)}.")
     return list(grid.flat)
 
@@ -138,7 +173,7 @@ def plot_pushes(
     """
     left, right = axes_row(2, width=10.0, height=4.3)
     names = ["ABC"[answer] for answer in drawn.tolist()]
-    rows = [f"answer {n}   $R$ {reward:g}" for n, reward in zip(names, rewards[drawn])]
+    rows = [f"answer {n}, $R$ = {reward:g}" for n, reward in zip(names, rewards[drawn])]
     reach, arrows = 1.6 * deltas.abs().max().item(), [*deltas, deltas.sum()]
     left.set_xlim(-reach, reach)
     draw_group(left, torch.stack(arrows), [*rows, "sum"], r"delta $\delta$", True)
@@ -163,7 +198,7 @@ def plot_pushes(
     right.axis("off")
     corners = [f"answer {n}, $R$ = {reward:g}" for n, reward in zip("ABC", rewards)]
     name_corners(right, corners)
-    right.set_title("the pushes, drawn twice as long, do not")
+    right.set_title("the pushes do not add up to 0 (drawn twice as long)")
     told = ", ".join(f"{n} {push:+.3g}" for n, push in zip("ABC", pushes.sum(dim=0)))
     describe(right.figure, f"Deltas add up to {deltas.sum():g}, the pushes to {told}.")
     plt.tight_layout()
