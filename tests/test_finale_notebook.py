@@ -277,13 +277,14 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
         low, high = balance(*finale.turned(start, end))
         assert low < 0 < high  # none is surely a change
         ends.append((end, high))
-        # "In all five, more texts hit it."
-        assert run["begun"]["form"] < run["end"]["form"]
-        assert run["begun"]["cut_off"] > run["end"]["cut_off"]
-    # A gain of five in a hundred is in three of them.
-    assert [high > 192 * 0.05 for _, high in ends] == [False, True, True, True, False]
+        # Where more texts hit the form, fewer are cut off; seed 7 went the other way.
+        more = run["begun"]["form"] < run["end"]["form"]
+        assert more == (run["seed"] != 7)
+        assert more == (run["begun"]["cut_off"] > run["end"]["cut_off"])
+    # A gain of five in a hundred is in four of them.
+    assert [high > 192 * 0.05 for _, high in ends] == [*map(bool, (0, 1, 1, 1, 0, 1))]
     told = [start.count("1"), *(end.count("1") for end, _ in ends)]
-    told = "{} were right before, and {}, {}, {}, {} and {} after".format(*told)
+    told = "{} were right before, and {}, {}, {}, {}, {} and {} after".format(*told)
     assert told in book.cells[-1].source
     # The first is told beside the seeds that were asked the first 64 rows alone.
     slow = [one for one in finale.trained(rows) if one["learning_rate"] == 2e-6]
@@ -298,7 +299,7 @@ def test_the_planned_runs_are_asked_new_rows_and_18_tells_what_came_out():
 def test_what_runs_share_is_won_by_rivals_too_and_which_pairs_try_it(capsys):
     rows = finale.read_rows()
     start, ends = finale.new_rows(rows)
-    runs, rivals = ["GRPO, seed 4", "GRPO, seed 5"], [*ends][5:]
+    runs, rivals = ["GRPO, seed 4", "GRPO, seed 5"], [*ends][len(rows["planned"]) :]
     assert finale.turned(start, ends[rivals[0]]) == (0, 0)
     copies = [one for one in rivals if one.startswith("imitation")]
     for name in rivals[1:]:
@@ -418,8 +419,9 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
     won = [finale.won_by(before, end) for end in [*ends.values()][:4]]
     assert len(won[2]) == len(won[3]) == 19
     assert {64 + row for row in set().union(*won)} == set(kinds["won later"])
-    last = finale.won_by(before, ends["GRPO, seed 6"])
-    assert (len(last), len(last & set().union(*won))) == (11, 8)
+    for seed, told in ((6, (11, 8)), (7, (19, 12))):
+        last = finale.won_by(before, ends[f"GRPO, seed {seed}"])
+        assert (len(last), len(last & set().union(*won))) == told
     # Which were in the form before: of those right, all; of the 36 won, 31.
     formed = start["formed"]
     for run in rows["planned"]:
