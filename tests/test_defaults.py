@@ -122,7 +122,6 @@ def texts():
 
 RANGES = {  # ways to write a clip range down, as two numbers around 1
     rf"clamp\({NUMBER}, {NUMBER}\)": "clamp(low, high)",
-    rf"\(r, {NUMBER}, {NUMBER}\)": "clip(r, low, high)",
     rf"outside \[{NUMBER}, {NUMBER}\]": "outside [low, high]",
     rf"{NUMBER} (?:to|and) {NUMBER}": "low to high",
     rf"< {NUMBER}\) \| \(\w+ > {NUMBER}\)": "below low or above high",
