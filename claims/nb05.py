@@ -10,6 +10,7 @@ from claims.report import BEST
 from claims.runner import PROMPT_SETS, Claim, Setting, repeated
 from grpo_course.formulas import exact_kl, kl_values
 from grpo_course.lessons.preferences import marks_of
+from grpo_course.lessons.reward_tables import numbers_off
 from grpo_course.sort import (
     SortModel,
     all_log_probs,
@@ -67,7 +68,7 @@ def graded(
     nowhere = torch.zeros_like(often)
     where = {"all": ~nowhere, "often": often, "seldom": ~often, "": nowhere}
     every = all_responses(5, 3).expand(*shape, 3)
-    close = (every != prompts.sort(dim=-1).values[:, None]).sum(dim=-1) == 1
+    close = numbers_off(prompts) == 1  # [batch response]
     for name, by in {"four often": before, "four seldom": -before}.items():
         order = by.masked_fill(~close, -torch.inf).argsort(dim=-1, descending=True)
         where[name] = order.argsort(dim=-1) < 4

@@ -11,7 +11,6 @@ import itertools
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import partial
 from math import comb
 from pathlib import Path
 from statistics import multimode
@@ -387,6 +386,12 @@ def binomial(count: int, chance: float) -> Tensor:
     return flips.log_prob(torch.arange(count + 1.0)).exp()
 
 
+def splits_below(by_chance: Chance, changed: int, bar: float) -> int:
+    """How many splits of so many rows, the most uneven first, chance puts below it."""
+    few = range(changed // 2 + 1)  # rows that went the rarer way
+    return bisect_left(few, bar, key=lambda rarer: by_chance(rarer, changed - rarer))
+
+
 def below(
     by_chance: Chance, rows: int, bar: float, *, lost: float, won: float
 ) -> float:
@@ -395,8 +400,7 @@ def below(
     for changed, weight in enumerate(binomial(rows, lost + won).tolist()):
         if weight < 1e-7:
             continue
-        each = partial(lambda count, few: by_chance(few, count - few), changed)
-        uneven = bisect_left(range(changed // 2 + 1), bar, key=each)  # so many few
+        uneven = splits_below(by_chance, changed, bar)
         split = binomial(changed, lost / (lost + won))
         found += weight * (split[:uneven].sum() + split.flip(0)[:uneven].sum()).item()
     return found

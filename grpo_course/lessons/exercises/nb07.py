@@ -59,8 +59,8 @@ gradient_by_log_probs.mistakes = """
 gets likelier: the gradient is negative where delta is positive.
 lengths * deltas.numel() => deltas.numel() | The length is missing: a response's \
 tokens share its weight, so each gets 1 / length of it.
-share[..., None] * mask => share[..., None].expand(mask.shape) | The mask is missing: multiply by it, so \
-that each token of a response gets the share and padding gets 0.
+share[..., None] * mask => share[..., None].expand(mask.shape) | The mask is missing: \
+multiply by it, so that each token of a response gets the share and padding gets 0.
 lengths * deltas.numel() => lengths | The mean over responses is missing: divide by \
 their number, deltas.numel().
 return -deltas[..., None] * mask / mask.sum(dim=-2, keepdim=True).clamp(min=1) / \

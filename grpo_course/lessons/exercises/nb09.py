@@ -321,14 +321,14 @@ masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(old_log_probs, \
 log_probs | The old and the new scores are exchanged, so every ratio is turned over. \
 The new ones come first.
 response_mask(tokens[..., -width:], eos) => torch.ones_like(log_probs, \
-dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: make a mask of the \
-response's own tokens.
+dtype=torch.bool) | Padding counts in your loss. Nothing behind the first EOS does: \
+make a mask of the response's own tokens.
 response_mask(tokens[..., -width:], eos) => tokens[..., -width:] != eos | `!= eos` \
-drops the EOS, which the policy chose, and keeps padding that is another token. Count the EOS before \
-each position.
+drops the EOS, which the policy chose, and keeps padding that is another token. Count \
+the EOS before each position.
 response_mask(tokens[..., -width:], eos) => response_mask(tokens, eos)[..., -width:] \
-| Your mask looks at the prompt as well, so an EOS in the prompt hides the whole response. Cut \
-the response out first, then count its own EOS.
+| Your mask looks at the prompt as well, so an EOS in the prompt hides the whole \
+response. Cut the response out first, then count its own EOS.
 "sequence_mean" => "token_mean" | This is the token mean. Here every response weighs \
 the same: average each one first, then the averages.
 masked_clip_loss(log_probs, old_log_probs => masked_clip_loss(log_probs, \

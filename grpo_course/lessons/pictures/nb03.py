@@ -54,10 +54,13 @@ def runs_of_three(
 
 
 def plot_triangles(
-    ways: Mapping[str, Callable[[Tensor], Tensor]], earn: Tensor, size: int
+    ways: Mapping[str, Callable[[Tensor], Tensor]],
+    earn: Tensor,
+    size: int,
+    more: Mapping[str, float],
 ) -> None:
     """Triangles: a row for the rewards of each line of `earn`, [row answer], and a
-    column for each way to make deltas.
+    column for each way to make deltas. `more` holds the points that a way adds to R.
 
     Over each stands how many of a hundred runs become sure, and how many of answer A;
     three of them are drawn.
@@ -68,8 +71,7 @@ def plot_triangles(
             runs = runs_of_three(earned, deltas_of, size)
             ends = runs[:, -1]
             sure, right = (ends.amax(dim=-1) > 0.8).sum(), (ends[:, 0] > 0.8).sum()
-            more = float(name.partition("R + ")[2] or 0)  # as its name says
-            draw_triangle(ax, earned, deltas_of, [*runs[:3]], more)
+            draw_triangle(ax, earned, deltas_of, [*runs[:3]], more.get(name, 0.0))
             ax.set_title(f"{name}\n{sure} of 100 become sure, {right} of A", pad=20)
             rewards = ", ".join(f"{r:g}" for r in earned)
             told.append(f"{name}, R = {rewards}: {sure} sure, {right} of A")
@@ -85,8 +87,9 @@ def draw_triangle(
 ) -> None:
     """Policies over three answers as points of a triangle: average updates, and runs.
 
-    A corner tells what its answer earns, with `more` points on top. A path is [step answer]. A grey arrow shows which way an average update moves, a
-    grey dot that there is none; a black dot marks the start of the paths.
+    A corner tells what its answer earns, with `more` points on top. A path is [step
+    answer]. A grey arrow shows which way an average update moves, a grey dot that there
+    is none; a black dot marks the start of the paths.
     """
     points, grey = points_inside(), "#777777"
     pushes = average_push(points, earned, deltas_of)
