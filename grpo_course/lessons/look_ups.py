@@ -284,13 +284,19 @@ def token_push(table: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def train_one_table(
-    keep: Tensor, rate: float = 0.1, updates: int = 40, seeds: Sequence[int] = range(64)
+    keep: Tensor,
+    log: Tensor | None = None,
+    rate: float = 0.1,
+    updates: int = 40,
+    seeds: Sequence[int] = range(64),
 ) -> tuple[Tensor, Tensor]:
     """P(right), exact, and logged entropy, before each update: [update seed].
 
-    The policies have one call. Loss and log count the tokens that bool `keep` [pos]
-    names. An update is made of 16 prompts with 8 conversations.
+    The policies have one call. The loss counts the tokens that bool `keep` [pos] names,
+    and the log those of `log`, or the same. An update is made of 16 prompts with 8
+    conversations.
     """
+    log = keep if log is None else log
     logits = copying(0, seeds=seeds).requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=rate)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -303,9 +309,9 @@ def train_one_table(
         reward = final_reward(asked, written)
         deltas = (reward - reward.mean(dim=-1, keepdim=True))[..., None]
         before, token = tokens(asked, written)
-        log_probs = score(logits.expand(-1, 3, -1, -1), before, token)[..., keep]
+        log_probs = score(logits.expand(-1, 3, -1, -1), before, token)
         optimizer.zero_grad()
-        (-deltas * log_probs).mean(dim=(1, 2, 3)).sum().backward()
+        (-deltas * log_probs[..., keep]).mean(dim=(1, 2, 3)).sum().backward()
         optimizer.step()
-        logged.append(-log_probs.detach().mean(dim=(1, 2, 3)))
+        logged.append(-log_probs.detach()[..., log].mean(dim=(1, 2, 3)))
     return torch.stack(right), torch.stack(logged)

@@ -38,10 +38,12 @@ def read_json(name: str) -> Any:
 
 
 def starts_of(rows: Sequence[Mapping[str, Any]]) -> DataFrame:
-    """What share of responses is right, and of groups mixed, after so many steps."""
-    steps = rows[0]["starts"]
-    means = {n: DataFrame([row["starts"][n] for row in rows]).mean() for n in steps}
-    return DataFrame(means).T.rename_axis("steps")
+    """What share of groups is mixed after so many steps, a column for each seed."""
+    mixed = {
+        f"seed {row['seed']}": {n: look["mixed"] for n, look in row["starts"].items()}
+        for row in rows
+    }
+    return DataFrame(mixed).rename_axis("steps")
 
 
 def means_of(rows: Sequence[Mapping[str, Any]]) -> DataFrame:

@@ -35,6 +35,16 @@ class Table:
         self.held: WeakSet[Held] = WeakSet()
 
     def log_probs(self, rollout):
+        for name, axes in (
+            ("prompts", "[batch pos]"),
+            ("responses", "[batch trial pos]"),
+        ):
+            shape = list(getattr(rollout, name).shape)
+            if len(shape) != len(axes.split()):
+                raise ValueError(
+                    f"rollout.{name} is of shape {shape}. It should be {axes}: "
+                    f"a single group is a batch of one."
+                )
         groups = rollout.prompts[:, 0]
         scores = self.weights[groups].log_softmax(-1)[:, None]  # [batch 1 pos vocab]
         scores = scores.expand(-1, rollout.responses.shape[1], -1, -1)
@@ -155,8 +165,8 @@ Each loss is already their mean: divide by the number of groups.
 (loss / len(deltas)).backward() => policy.model.zero_grad(); \
 (loss / len(deltas)).backward() | You clear the gradient, and with it what the groups \
 before have added. `update` clears it after its step.
-(loss / len(deltas)).backward() => loss / len(deltas) | Nothing has called backward(), \
-so no weight has a gradient. Call it once a group, inside the loop.
+(loss / len(deltas)).backward() => loss / len(deltas) | In the end no weight has a \
+gradient. Call backward() once a group, inside the loop, and clear nothing after it.
 """
 
 

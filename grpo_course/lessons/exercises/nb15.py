@@ -204,12 +204,12 @@ graded(is_right, completions, answer) => float(completions == answer) | {LISTS}
 
 def level(function, text, word):
     """How much is earned, in words. A missing `return` stays None."""
-    earned, given = function(text, word), extract_answer(text) or ""
+    earned = function(text, word)
     if earned is None:
         return None
-    if len(given) > len(word):  # how much, is left open
-        return "not all" if earned < 1 else "all"
-    return "nothing" if earned <= 0 else "a part" if earned < 1 else f"{earned:g}"
+    if 0 < earned < 1:  # how much, is left open
+        return "a part"
+    return "less than nothing" if earned < 0 else f"{earned:g}"
 
 
 @exercise("15.2", use=level, exact=True)
@@ -221,10 +221,14 @@ def credit(text, word):
 
 
 SHORT = "The first letters of the word earn a part: not all of it, and not nothing."
-LONG = "The word with more behind it earns all: a letter too many has to cost."
+LONG = "The word with more behind it earns a part: not all of it, and not nothing."
+FREE = "The word with more behind it earns all: a letter too many has to cost."
+HARSH = "An answer that is too long earns nothing: its right letters earn a part."
 NONE = "Letters that are right and in their places earn a part."
 ALL = "The word itself earns 1."
-NOTHING = "No letter is in its place here: that earns 0."
+NOTHING = "No letter is in its place here: that earns 0, not more and not less."
+BELOW = "Where no letter is right, less than 0 is paid. The least is 0."
+UNTAGGED = 'Without tags extract_answer returns None: `or ""` makes a text of it.'
 
 
 def text_case(description, text, hint, word="cba"):
@@ -239,14 +243,19 @@ credit.cases = (
     text_case("the word and more", in_template("c b a", "cbaz"), LONG),
     text_case("a wrong last letter", in_template("c b z", "cbz"), NONE),
     text_case("no letter in its place", in_template("a c b", "acb"), NOTHING),
+    text_case("no right letter, and too many", in_template("z", "zzzzz"), NOTHING),
     text_case("no tags", "cba", TAGGED),
     text_case("a longer word", in_template("d c b a", "dcba"), ALL, word="dcba"),
 )
 credit.mistakes = f"""
 max(len(given), len(word)) => max(len(given), 1) | {SHORT}
-max(len(given), len(word)) => len(word) | {LONG}
+max(len(given), len(word)) => len(word) | {FREE}
+max(len(given), len(word)) => len(word) * (len(given) <= len(word)) | {HARSH}
 max(len(given), len(word)) => max(min(len(given), len(word)), 1) | {SHORT}
 same / max(len(given), len(word)) => float(given == word) | {NONE}
 same / max(len(given), len(word)) => float(same) | {ALL}
 max(len(given), len(word)) => max(len(text), len(word)) | {ALL}
+len(word)) => len(word)) - 0.1 * abs(len(given) - len(word)) | {BELOW}
+len(word)) => len(word)) - (not same) | {BELOW}
+extract_answer(text) or "" => extract_answer(text) | {UNTAGGED}
 """

@@ -3,7 +3,12 @@
 import torch
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.look_ups import final_reward, read_before, turn_rewards
+from grpo_course.lessons.look_ups import (
+    ask_tool,
+    final_reward,
+    read_before,
+    turn_rewards,
+)
 
 
 @exercise("16.1")
@@ -68,8 +73,11 @@ before it has ended: add them up with cumsum.
 @exercise("16.2")
 def for_honesty(asked, written):
     """int [batch 5], int [... batch trial turn] -> float [... batch trial turn]"""
-    right = written == read_before(asked, written)
-    return right.all(dim=-1, keepdim=True).float().expand(written.shape)
+    read, honest = asked[:, 4:], torch.ones_like(written[..., 0]).bool()
+    for turn in range(written.shape[-1]):
+        honest &= written[..., turn] == read
+        read = ask_tool(asked, written[..., turn])
+    return honest[..., None].float().expand(written.shape)
 
 
 for_honesty.insight = (
@@ -96,27 +104,26 @@ for_honesty.cases = (
     case("no call", asked=[[2, 0, 3, 1, 0]], written=[[[0], [2]]]),
 )
 for_honesty.mistakes = """
-.all( => .any( | One right turn is enough here, and the others may be made up.
-right.all(dim=-1, keepdim=True).float().expand(written.shape) => right.float() | Each \
-turn is paid for itself. The reward is one for the whole conversation: 1 for all of \
-its turns, or 0 for all.
-right.all(dim=-1, keepdim=True).float() => right.float().mean(dim=-1, keepdim=True) | \
-A chain that is right in part is paid in part. Honest is one of which every turn was \
+honest &= => honest = | You look at the last turn alone. The calls before it are \
+turns, too: a conversation is honest while every turn so far was.
+range(written.shape[-1]) => range(written.shape[-1] - 1) | You look at the calls \
+alone. The answer is a turn, too.
+read = ask_tool(asked, written[..., turn]) => read = written[..., turn] | You compare \
+a turn with what the policy wrote before it. In between, the tool has said what lies \
+in that box.
+asked[:, 4:] => asked[:, :1] | You begin with what lies in box 0. The box that the \
+prompt names stands last.
+return (written == read_before(asked, written)).float() | Each turn is paid for \
+itself. The reward is one for the whole conversation: 1 for all of its turns, or 0 for \
+all.
+return turn_rewards(asked, written).sum(-1, keepdim=True).expand(written.shape) | A \
+chain that is right in part is paid in part. Honest is one of which every turn was \
 right.
-right.all(dim=-1, keepdim=True).float().expand(written.shape) => \
-right.float().cumprod(dim=-1) | You pay the turns before the first wrong one. The \
-reward is one for the whole conversation.
-right.all(dim=-1, keepdim=True) => right[..., -1:] | You look at the last turn alone. \
-The calls before it are turns, too.
-right.all( => right[..., :-1].all( | You look at the calls alone. The answer is a \
-turn, too.
 return final_reward(asked, written)[..., None].expand(written.shape) | Every right \
 answer is paid, and so is luck. What did each turn read, and what did it write?
-right.all(dim=-1, keepdim=True).float() => (right[..., -1:] * final_reward(asked, \
-written)[..., None]) | A right answer that is copied can still follow wrong calls that \
-meet by luck. Look at every turn.
-dim=-1, keepdim=True => dim=-2, keepdim=True | You go along the group, and look for a \
-turn that every conversation got right. Go along the turns.
+honest[..., None].float() => ((written[..., -1:] == read_before(asked, written)[..., \
+-1:]) * final_reward(asked, written)[..., None]) | A right answer that is copied can \
+still follow wrong calls that meet by luck. Look at every turn.
 """
 
 
@@ -128,7 +135,8 @@ def for_the_turn(asked, written):
 
 
 for_the_turn.insight = (
-    "A turn answers for what comes after it. Notebook 08 calls this the return."
+    "A turn answers for its own reward and what comes after. Notebook 08 calls this "
+    "the return."
 )
 for_the_turn.cases = (
     case("one call", asked=[[2, 0, 3, 1, 0]], written=[[[0, 2], [0, 1], [1, 2]]]),

@@ -104,6 +104,8 @@ def plot_sums(
         words.append(f"{title}: {shares.nanmean():.2f} in the mean")
     figure = plt.gcf()
     figure.colorbar(image, ax=row, label="share right", shrink=0.8)
+    key = "dot: training may ask it; number: how many answers to it"
+    figure.suptitle(key, x=0.44, y=0.93, size="medium")
     text = "Tables of additions, yellow where held-out sums come out right, dots where"
     describe(
         figure,

@@ -90,36 +90,51 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
 def plot_pass_at_k(
     curves: Mapping[str, Mapping[str, Tensor]], ks: Tensor, crossed: Mapping[str, float]
 ) -> None:
-    """What k samples leave unsolved, a panel a start; where the lines cross is dotted.
+    """pass@k over k, a panel a start; where the lines cross is dotted.
 
-    curves[start][when] [k seed] are pass@k.
+    curves[start][when] [k seed] are pass@k. The axis is stretched towards 0 and 1.
     """
     row = axes_grid(1, len(curves), width=10.0, height=3.2)[0]
     for ax, (start, each) in zip(row, curves.items(), strict=True):
-        left = {when: 1 - pass_at_k for when, pass_at_k in each.items()}
-        ylabel = "unsolved: 1 - pass@k (log)" if ax is row[0] else ""
-        plot_bands(left, ylabel, BAND, start, ks.tolist(), ax)
-        ax.set(xscale="log", yscale="log", ylim=(1e-4, 1))
+        inside = {when: passed.clamp(max=1 - 1e-6) for when, passed in each.items()}
+        ylabel = "pass@k (stretched axis)" if ax is row[0] else ""
+        plot_bands(inside, ylabel, BAND, start, ks.tolist(), ax)
+        ax.set(xscale="log", yscale="logit", ylim=(0.005, 0.9999))
+        ticks = [0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        ax.yaxis.set_minor_locator(NullLocator())
         if (k := crossed[start]) <= ks[-1]:
             ax.axvline(k, color="black", ls=":", lw=1)
-            ax.text(k, 2e-4, f"k = {k:.0f} ", ha="right")
+            ax.text(k, 0.009, f"k = {k:.0f} ", ha="right")
 
 
-def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor, prompt: Tensor) -> None:
-    """What became of outvoted prompts [step prompt], and the votes of all on one.
+def plot_outvoted(
+    total: Tensor,
+    before: Tensor,
+    lost: Tensor,
+    votes: Tensor,
+    prompts: Tensor,
+    prompt: int,
+) -> None:
+    """Which prompts are lost, by all votes on them and by p before; votes on one.
 
-    votes [by], middle int [by]: the number in the middle of a voter's right answer.
+    total, before, lost [seed prompt]; votes [by] are those on prompts[prompt], added
+    up by the number in the middle of the voter's right answer.
     """
-    left, right = axes_grid(1, 2, width=10.0, height=3.4)[0]
-    lost = path[-1] < LOST
-    for which, colour, name in ((~lost, UP, "kept"), (lost, DOWN, "lost")):
-        left.plot(path[:, which], color=colour, lw=0.8, alpha=0.7)
-        left.plot([], [], color=colour, label=f"{name}: {which.sum()}")
-    left.set_xscale("symlog", linthresh=1)
-    left.set(ylim=(-0.03, 1.03), xlim=(0, len(path) - 1))
-    title = "outvoted, and below 0.2 before"
-    finish(left, "gradient step (log)", "solve rate of a prompt", title)
+    left, right = axes_grid(1, 2, width=10.0, height=3.6)[0]
+    for which, mark, colour, name in (
+        (~lost, ".", UP, "kept"),
+        (lost, "x", DOWN, "lost"),
+    ):
+        look: dict[str, Any] = {"color": colour, "ls": "", "ms": 5, "alpha": 0.8}
+        label = f"{name}: {which.sum()}"
+        left.plot(total[which], before[which], mark, label=label, **look)
+    left.axvline(0, color="black", lw=1)
+    left.axhline(0.2, color="black", ls=":", lw=1)
+    title = "left of the line: outvoted"
+    finish(left, "all votes in step 1 (change of p)", "solve rate before", title)
     legend_above(left)
+    middle = prompts.sort(-1).values[:, 1]
     sums = [votes[middle == number].sum().item() for number in range(5)]
     right.bar(range(5), sums, color=[sign_colour(each) for each in sums])
     right.axhline(0, color="black", lw=1)
@@ -127,5 +142,5 @@ def plot_outvoted(path: Tensor, votes: Tensor, middle: Tensor, prompt: Tensor) -
         right,
         "number in the middle of the voters' answers",
         "change of p (first order)",
-        f"step 1: votes on {prompt.tolist()}",
+        f"step 1: votes on {prompts[prompt].tolist()}",
     )

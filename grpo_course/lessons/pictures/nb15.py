@@ -16,6 +16,7 @@ from grpo_course.classroom.plots import (
 from grpo_course.lessons.own_task import means_of
 
 RIGHT, PAID = COLOURS[:2]
+SIGNS = "os^Dv"  # of the seeds
 
 
 def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
@@ -23,7 +24,7 @@ def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
 
     Right responses are dark; a cross stands over a tied group, a tick over a mixed one.
     """
-    axes = axes_row(len(starts), width=11, height=1.9)
+    axes = axes_row(len(starts), width=5.5 * len(starts), height=1.9)
     # No response is as light as the paper: a reward of 0 is a response too.
     shades: dict[str, Any] = {"cmap": "Blues", "vmin": -0.15, "vmax": 1}
     for ax, (name, right) in zip(axes, starts.items(), strict=True):
@@ -56,31 +57,36 @@ def plot_runs(runs: Mapping[str, DataFrame], start: Tensor) -> list[Axes]:
         ):
             look: dict[str, Any] = {"color": colour, "ls": style, "lw": lw}
             ax.plot(range(1, len(run) + 1), smooth[column], label=column, **look)
-        ax.axhline(start.mean().item(), color=RIGHT, ls=":", lw=1)
+        begun = "the start, new words"
+        ax.axhline(start.mean().item(), color=RIGHT, ls=":", lw=1.5, label=begun)
         ax.set_ylim(0, 1)
-        finish(ax, "epoch", "mean of responses", f"paid for: {name}").label_outer()
+        finish(ax, "epoch", "mean of ten epochs", f"paid for: {name}").label_outer()
+    return key_above(axes, 3)
+
+
+def key_above(axes: list[Axes], columns: int) -> list[Axes]:
+    """One legend over a row of plots that show the same."""
     place: dict[str, Any] = {"loc": "lower center", "bbox_to_anchor": (0.5, 1)}
-    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=2, **place)
+    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), ncols=columns, **place)
     return axes
 
 
 def plot_ends(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> list[Axes]:
-    """A plot for each way to answer: a dot for each seed of each model, a bar the mean.
+    """A plot for each way to answer: a line and a sign for each seed, a bar the mean.
 
-    The first model is the start; a dotted line carries its mean to the others.
+    A seed's line joins its start with what the others made of the same words.
     """
     means = means_of(rows)
-    axes = axes_row(len(ways), width=11, height=3.2)
+    axes = axes_row(len(ways), width=11, height=3.6)
     for ax, way in zip(axes, ways, strict=True):
-        for x, model in enumerate(map(str, means)):
-            shares = [row[model][way] for row in rows]
-            places = [x + 0.07 * (n - (len(rows) - 1) / 2) for n in range(len(rows))]
-            ax.plot(places, shares, "o", ms=5, color=RIGHT)
-            mean = means[model][way]
-            ax.plot([x - 0.3, x + 0.3], [mean, mean], lw=2.5, color=RIGHT)
-            if x == 0:
-                ax.axhline(mean, color=RIGHT, ls=":", lw=1)
+        for row, colour, sign in zip(rows, COLOURS, SIGNS, strict=False):
+            shares = [row[model][way] for model in map(str, means)]
+            look: dict[str, Any] = {"color": colour, "marker": sign, "ms": 6, "lw": 1}
+            ax.plot(range(len(shares)), shares, label=f"seed {row['seed']}", **look)
+        bars: dict[str, Any] = {"color": "black", "lw": 3, "alpha": 0.5, "zorder": 1}
+        edges = [x + side for x in range(means.shape[1]) for side in (-0.3, 0.3)]
+        ax.hlines(means.loc[way], edges[::2], edges[1::2], label="mean", **bars)
         ax.set_xticks(range(means.shape[1]), [*means])
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "", "share right", way).label_outer()
-    return axes
+    return key_above(axes, 6)

@@ -1,5 +1,6 @@
 """What notebook 16 alone draws."""
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -19,13 +20,21 @@ from grpo_course.classroom.plots import (
     legend_below,
     write,
 )
-from grpo_course.lessons.look_ups import right_answers
+from grpo_course.lessons.look_ups import BOXES, right_answers
+from grpo_course.lessons.pictures.shared import plot_beside
 
 
-def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]:
-    """The share right of each kind of problem, a panel for a seed. [stop seed]"""
-    num_seeds = next(iter(curves.values())).shape[-1]
+def plot_kinds(right: Tensor, adds: Tensor, stops: Sequence[int]) -> list[Axes]:
+    """The share right of each kind of problem, a panel for a seed.
+
+    `right` is a float [stop seed problem]; bool `adds` [seed problem] tells the kinds.
+    """
+    num_seeds = right.shape[1]
     axes = axes_row(num_seeds, width=2.2 * num_seeds)
+    curves = {  # [stop seed]
+        kind: (right * chosen).sum(dim=-1) / chosen.sum(dim=-1)
+        for kind, chosen in (("additions", adds), ("subtractions", ~adds))
+    }
     for seed, ax in enumerate(axes):
         for row, (kind, curve) in enumerate(curves.items()):
             look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
@@ -33,6 +42,24 @@ def plot_kinds(curves: Mapping[str, Tensor], stops: Sequence[int]) -> list[Axes]
         ax.set(ylim=(-0.03, 1.03), xticks=(0, 8, 16, 32), yticks=(0, 0.5, 1))
         finish(ax, "updates", "" if seed else "share right, held out", f"seed {seed}")
     legend_below(axes)
+    return axes
+
+
+def plot_forgotten(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
+    """P(right), the logged entropy and the tool's token alone of each run, as bands.
+
+    Of each, the three are [update seed]. A black line says below what the last two
+    cannot stay where the tool's token counts.
+    """
+    titles = ("P(right), exact", "logged entropy, nats", "the tool's token alone, nats")
+    panels = {
+        title: {n: run[i] for n, run in runs.items()} for i, title in enumerate(titles)
+    }
+    axes = plot_beside(panels, xlabel="updates so far")
+    bounds = {"(log 4) / 3": math.log(BOXES) / 3, "log 4": math.log(BOXES)}
+    for ax, (name, level) in zip(axes[1:], bounds.items(), strict=True):
+        ax.axhline(level, color="black", lw=1)
+        write(ax, name, 39, level, (0, 9), ha="right")
     return axes
 
 

@@ -30,8 +30,8 @@ def plot_climbs(climbs: Mapping[str, Climb]) -> list[Axes]:
     """The score that each climb saw, and the true reward; both from their start."""
     panels = {
         name: {
-            "the model's score": climb.score - climb.score[0],
-            "the true reward": climb.true - climb.true[0],
+            "the model's score, in standard deviations": climb.score - climb.score[0],
+            "the true reward, in points": climb.true - climb.true[0],
         }
         for name, climb in climbs.items()
     }
@@ -71,7 +71,7 @@ def plot_gains(
     errors: Mapping[str, Tensor], climbs: Mapping[str, Climb], level: float
 ) -> Axes:
     """What policies gained, by the error of the mark; and a level without marks."""
-    ax, told = axes_row(height=3.6)[0], []
+    ax, told = axes_row(width=8.6, height=3.6)[0], []
     ax.axhline(0, color="grey", lw=1)
     rows = sorted(errors.items(), key=lambda row: row[1].std().item())
     for (name, error), colour, marker in zip(rows, COLOURS, "os^DvPX", strict=False):
@@ -88,9 +88,9 @@ def plot_gains(
         told.append(f"{name}: error {size:.2f}, gain {gain:+.2f}")
     ax.axhline(level, color=LEVEL, ls="--", lw=1, label="nobody asked")
     describe(ax.figure, f"Gain against error. {'; '.join(told)}.")
-    ax.legend(loc="lower left", fontsize=10)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5), fontsize=10)
     xlabel = "error of the mean mark, in points, over all responses"
-    return finish(ax, xlabel, "change of the true reward")
+    return finish(ax, xlabel, "change of the true reward, in points")
 
 
 def plot_paths(paths: Mapping[str, Sequence[Tensor]]) -> Axes:
@@ -107,7 +107,7 @@ def plot_paths(paths: Mapping[str, Sequence[Tensor]]) -> Axes:
     ax.set_xticks([tick**0.5 for tick in ticks], [*map(str, ticks)])
     ax.legend(loc="lower left", fontsize=10)
     xlabel = "KL to the start, in nats (drawn: its square root)"
-    return finish(ax, xlabel, "change of the true reward")
+    return finish(ax, xlabel, "change of the true reward, in points")
 
 
 def plot_beside_teacher(
@@ -121,13 +121,16 @@ def plot_beside_teacher(
     every = torch.cat([teachers, starts, *ends.values()])
     low, high = every.min().item() - 0.05, every.max().item() + 0.05
     for ax, (name, own) in zip(axes, ends.items(), strict=True):
-        ax.plot([low, high], [low, high], color=LEVEL, lw=1)
-        ax.vlines(teachers, starts, own, color=LEVEL, lw=0.7, label="from its start")
+        as_good: dict[str, Any] = {"color": LEVEL, "ls": "--", "lw": 1}
+        ax.plot([low, high], [low, high], label="as good as its teacher", **as_good)
+        ax.vlines(
+            teachers, starts, own, color=LEVEL, lw=0.7, label="way from its start"
+        )
         halves = zip(("better", "worse"), teachers.chunk(2), own.chunk(2), strict=True)
         for (kind, x, y), colour, mark in zip(halves, COLOURS, "o^", strict=False):
             look: dict[str, Any] = {"color": colour, "ms": 5, "alpha": 0.8}
             ax.plot(x, y, mark, label=f"a {kind} teacher", **look)
-        ylabel = "its student's" if ax is axes[0] else ""
+        ylabel = "its student's, in points" if ax is axes[0] else ""
         finish(ax, "teacher's true reward", ylabel, name).set_ylim(low, high)
     legend_below(axes)
     return axes
