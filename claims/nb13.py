@@ -56,14 +56,13 @@ def inside(new, old, deltas) -> Tensor:
     return -(ratio * deltas[..., None]).where((ratio - 1).abs() < 0.2, 0.0).mean()
 
 
-def share_of_ones(
-    setting: Setting, loss_fn, vocabulary=10, length=24, num_rollouts=12
-) -> Tensor:
-    """The reward of the last rollout. -> [seed]"""
+def shares_of_ones(setting: Setting, loss_fn, vocabulary=10, length=24) -> Tensor:
+    """The reward of each rollout, of 12 as told. -> [rollout seed]"""
     model = TinyLM(vocabulary, seeds=setting.seeds)
     policy = make_policy(model, Sampler(length), setting.seeds)
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01 * setting.rate)
-    for _ in range(round(num_rollouts * setting.length)):
+    curve = []
+    for _ in range(round(12 * setting.length)):
         rollout = policy.sample(torch.zeros(8, 2, dtype=torch.long), 8)
         rewards = token_share(rollout.responses, None, 1)  # [seed batch trial]
         deltas = compute_deltas(rewards, "normalized_rewards")
@@ -74,12 +73,18 @@ def share_of_ones(
             optimizer.zero_grad()
             loss.backward()
             optimizer.step()
-    return rewards.mean((1, 2))
+        curve.append(rewards.mean((1, 2)))
+    return torch.stack(curve)
+
+
+def share_of_ones(setting: Setting, loss_fn) -> Tensor:
+    """The reward of the last rollout. -> [seed]"""
+    return shares_of_ones(setting, loss_fn)[-1]
 
 
 def rare_token(setting: Setting, loss_fn) -> Tensor:
-    """The share of one token of a hundred, after 6 rollouts of one token. -> [seed]"""
-    return share_of_ones(setting, loss_fn, vocabulary=100, length=1, num_rollouts=6)
+    """The share of one token of a hundred, as a mean of the rollouts. -> [seed]"""
+    return shares_of_ones(setting, loss_fn, vocabulary=100, length=1).mean(0)
 
 
 NO_PROMPTS = {"other prompts": "the epochs draw from all 216 of them"}

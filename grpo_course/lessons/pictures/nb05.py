@@ -73,27 +73,72 @@ def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
     return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", r"$x - 1$ and $\log x$"))
 
 
+def plot_runs(seen: Mapping[str, Tensor], names: Sequence[str]) -> list[Axes]:
+    """What was seen at every tenth step: thin lines for seeds, a thick one for the mean.
+
+    seen[name] is [look seed].
+    """
+    axes = axes_row(len(names), width=4.5 * len(names), height=2.8)
+    for ax, name in zip(axes, names, strict=True):
+        steps = range(0, 10 * len(seen[name]), 10)
+        ax.plot(steps, seen[name], color=COLOURS[5], lw=0.7)
+        ax.plot(steps, seen[name].mean(-1), color=COLOURS[0], lw=3)
+        finish(ax, "step", name)
+    plt.tight_layout()
+    return axes
+
+
+def plot_formula(points: Mapping[str, Mapping[float, tuple[Tensor, Tensor]]]) -> Axes:
+    """Where training ends against where a formula says, with its standard error.
+
+    points[case][beta] holds what the formula says and each seed's end, [seed].
+    """
+    (ax,) = axes_row(1, width=7.0, height=4.2)
+    for k, (case, ends) in enumerate(points.items()):
+        x = torch.stack([formula for formula, _ in ends.values()])
+        y = torch.stack([end for _, end in ends.values()])  # [beta seed]
+        mean, error = y.mean(dim=-1), y.std(dim=-1) / y.shape[-1] ** 0.5
+        ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=case)
+        ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
+        for beta, at, height in zip(ends, x.tolist(), mean.tolist(), strict=True):
+            look: Any = {"ha": "right", "away": (-7, 0)}
+            if height - at < 0.05:  # close to the line: below it is room
+                look = {"ha": "left", "away": (6, -13)}
+            write(ax, f"\u03b2 = {beta:g}", at, height, color=COLOURS[k], **look)
+    ax.axline((0, 0), slope=1, color="black", ls="--")
+    write(ax, "training = formula", 0.4, 0.4, (8, -6), ha="left", va="top")
+    ax.set(xlim=(0, 1.15), ylim=(0, 1.1))
+    finish(
+        ax, "P(sorted) by the formula", "P(sorted) after training\n(± standard error)"
+    )
+    return legend_above(ax)
+
+
 def plot_ends(
     trained: Mapping[str, Sequence[Mapping[str, Tensor]]],
     betas: Sequence[float],
-    starts: Mapping[str, float],
-) -> list[Axes]:
-    """Where training at each beta ends, with its standard error, and where it started.
+    start: float,
+    free: Mapping[str, Tensor],
+) -> Axes:
+    """Where training at each beta ends, with its standard error; also without a KL.
 
-    trained[name][beta] holds what was seen of a run, [look seed] each.
+    trained[name][beta] and free hold what was seen of a run, [look seed] each.
     """
-    axes = axes_row(len(starts), width=4.0 + 2.5 * len(starts), height=3.4)
-    for ax, (seen, start) in zip(axes, starts.items(), strict=True):
-        for k, (name, runs) in enumerate(trained.items()):
-            p = torch.stack([run[seen][-1] for run in runs])  # [beta seed]
-            mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
-            x = [beta * 1.1 ** (k - 1) for beta in betas]  # side by side
-            ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
-            ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
-        ax.axhline(start, color="black", ls="--")
-        write(ax, "start", math.sqrt(betas[0] * betas[1]), start, (0, 4), va="bottom")
-        ax.set(xscale="log", xticks=betas, xticklabels=betas)
-        ax.minorticks_off()
-        finish(ax, "\u03b2", seen)
-    legend_below(axes)
-    return axes
+    (ax,) = axes_row(1, width=6.5, height=3.6)
+    for k, (name, runs) in enumerate(trained.items()):
+        p = torch.stack([run["P(sorted)"][-1] for run in runs])  # [beta seed]
+        mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
+        x = [beta * 1.1 ** (k - 1) for beta in betas]  # side by side
+        ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
+        ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
+    levels = {"start": start, "no KL": free["P(sorted)"][-1].mean().item()}
+    for name, level in levels.items():
+        ax.axhline(level, color="black", ls="--")
+        write(ax, name, math.sqrt(betas[0] * betas[1]), level, (0, 4), va="bottom")
+    ax.set(xscale="log", xticks=betas, xticklabels=betas)
+    ax.margins(y=0.12)
+    ax.minorticks_off()
+    label = "\u03b2 (points at one \u03b2 stand side by side)"
+    finish(ax, label, "P(sorted) at the end\n(± standard error)")
+    legend_below([ax])
+    return ax

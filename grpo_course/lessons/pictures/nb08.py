@@ -88,9 +88,10 @@ def plot_critic(seen: Mapping[int | str, tuple[Tensor, Tensor]]) -> list[Axes]:
 
     A panel for each rollout: seen[rollouts] is what it says after so many, and the
     exact values of the same tokens, both [seed batch trial pos]; a name in place of a
-    number is a title. A dot is the beginning of a response.
+    number is a title. A dot is the beginning of a response; below the title stands
+    how far the critics of all seeds are off.
     """
-    axes = axes_row(len(seen), width=2.4 * len(seen), height=3.1)
+    axes = axes_row(len(seen), width=2.4 * len(seen), height=3.4)
     errors = []
     for ax, (count, pair) in zip(axes, seen.items(), strict=True):
         values, exact = (each[0].flatten(0, -2) for each in pair)  # [response pos]
@@ -102,10 +103,13 @@ def plot_critic(seen: Mapping[int | str, tuple[Tensor, Tensor]]) -> list[Axes]:
             ax.scatter(exact[:, t], values[:, t], s=30, label=f"$V_{t}$", **look)
         title = f"after {count} rollout{'s' * (count != 1)}" if count else "at first"
         title = count if isinstance(count, str) else title
-        finish(ax, "exact value", "the critic says" if ax is axes[0] else "", title)
+        off = (pair[0] - pair[1]).square().mean().sqrt().item()
+        under = f"{title}\nall {len(pair[0])}: off by {off:.2f}"
+        said = "the critic says (points)" if ax is axes[0] else ""
+        finish(ax, "exact value (points)", said, under)
         limits = (-0.4, most + 0.5)
         ax.set(xlim=limits, ylim=limits, xticks=range(most + 1), yticks=range(most + 1))
-        errors.append(f"{title} {(values - exact).square().mean().sqrt():.2f}")
+        errors.append(f"{title} {off:.2f}")
     legend_below(axes)
     told = f"What the critic says against the exact values: off by {', '.join(errors)}."
     describe(axes[0].figure, told)

@@ -1,10 +1,13 @@
 """What notebook 13 alone draws."""
 
+from typing import Any
+
 import torch
 from matplotlib.axes import Axes
 from torch import Tensor
 
-from grpo_course.classroom.plots import axes_row, cells, finish
+from grpo_course.classroom.alt_text import describe
+from grpo_course.classroom.plots import COLOURS, axes_row, cells, finish, legend_above
 from grpo_course.loop import mean_and_error
 
 CHOICES = ("let go", "pushed")
@@ -29,3 +32,32 @@ def plot_pushes(tasks: dict[str, dict[str, Tensor]]) -> list[Axes]:
     for ax in row[1:]:
         ax.set_yticklabels(())
     return row
+
+
+WAYS = {"fresh": "o", "old, from today": "s", "old, from writer": "D"}
+
+
+def plot_ages(fresh: dict[str, Tensor], old: dict[str, Tensor], ylabel: str) -> Axes:
+    """Each loss [seed] on fresh responses and, in two ways, on old ones.
+
+    `old` has two entries for each of `fresh`, in its order. A bar is one standard error
+    to each side.
+    """
+    pairs = torch.stack([*old.values()]).view(len(fresh), 2, -1)
+    arms = torch.cat([torch.stack([*fresh.values()])[:, None], pairs], dim=1)
+    means, errors = mean_and_error(arms)  # [loss way]
+    ax, told = axes_row(height=3.4)[0], []
+    for way, (name, marker) in enumerate(WAYS.items()):
+        places = torch.arange(len(fresh)) + 0.29 * (way - 1)
+        look: Any = {"color": COLOURS[way], "marker": marker, "ls": "", "capsize": 3}
+        ax.errorbar(places, means[:, way], errors[:, way], label=name, **look)
+        for x, y in zip(places.tolist(), means[:, way].tolist(), strict=True):
+            at: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
+            ax.annotate(f"{y:.2f}", (x, y), fontsize=10, **at)
+    for loss, row, spread in zip(fresh, means.tolist(), errors.tolist(), strict=True):
+        each = zip(WAYS, row, spread, strict=True)
+        told += [f"{loss}, {way} {y:.2f} ± {about:.2f}" for way, y, about in each]
+    ax.set_xticks(range(len(fresh)), [*fresh])
+    ax.set_xlim(-0.5, len(fresh) - 0.5)
+    describe(ax.figure, f"{ylabel}: {'; '.join(told)}.")
+    return legend_above(finish(ax, "", f"{ylabel}\n(± one standard error)"))
