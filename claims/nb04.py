@@ -1,6 +1,6 @@
 """What 04_losses claims."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from unittest.mock import patch
 
@@ -91,6 +91,19 @@ def no_minimum(setting: Setting) -> Tensor:
     return sort_after(setting, **few | steps(10, 0.02) | {"loss_mode": "no_minimum"})
 
 
+def sampled(
+    setting: Setting, num_responses: int, deltas_mode: str
+) -> Iterator[tuple[SortModel, Tensor, Tensor]]:
+    """For each seed: a fresh policy, its responses, their deltas by distance."""
+    prompts = PROMPT_SETS[setting.prompts]
+    for seed in setting.seeds:
+        torch.manual_seed(seed)
+        model = SortModel(5, 10, 3, 3, init_scale=0.1)
+        responses = generate_responses(prompts, model, num_responses)
+        earned = compute_reward(prompts, responses, sort_distance_reward)
+        yield model, responses, compute_deltas(earned, deltas_mode)
+
+
 def degrees_off(setting: Setting, reward_fn: Callable, token_ratio: bool) -> Tensor:
     """Between a gradient on old samples, all of them, and the exact one. -> [seed]
 
@@ -100,13 +113,8 @@ def degrees_off(setting: Setting, reward_fn: Callable, token_ratio: bool) -> Ten
     every = all_responses(5, 3).expand(3, 125, 3)  # [batch all pos]
     rewards = all_rewards(prompts, 5, reward_fn)  # [batch all]
     ends = []
-    for seed in setting.seeds:
-        torch.manual_seed(seed)
-        model = SortModel(5, 10, 3, 3, init_scale=0.1)
+    for model, responses, deltas in sampled(setting, 8, "centered_rewards"):
         old = compute_log_probs(prompts, every, model).detach()  # [batch all pos]
-        responses = generate_responses(prompts, model, num_responses=8)
-        earned = compute_reward(prompts, responses, sort_distance_reward)
-        deltas = compute_deltas(earned, "centered_rewards")
         optimizer = torch.optim.Adam(model.parameters(), lr=0.001 * setting.rate)
         for _ in range(round(10 * setting.length)):
             log_probs = compute_log_probs(prompts, responses, model)
@@ -141,15 +149,9 @@ def moved_outward(setting: Setting, memory: float) -> Tensor:
 
     In log r, away from 1; `memory` is Adam's decay of past gradients.
     """
-    prompts = PROMPT_SETS[setting.prompts]
+    prompts, rate = PROMPT_SETS[setting.prompts], 0.01 * setting.rate
     ends = []
-    for seed in setting.seeds:
-        torch.manual_seed(seed)
-        model = SortModel(5, 10, 3, 3, init_scale=0.1)
-        responses = generate_responses(prompts, model, num_responses=16)
-        earned = compute_reward(prompts, responses, sort_distance_reward)
-        deltas = compute_deltas(earned, "normalized_rewards")
-        rate = 0.01 * setting.rate
+    for model, responses, deltas in sampled(setting, 16, "normalized_rewards"):
         optimizer = torch.optim.Adam(model.parameters(), lr=rate, betas=(memory, 0.999))
         seen = [compute_log_probs(prompts, responses, model).detach()]
         for _ in range(2):

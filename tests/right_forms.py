@@ -33,7 +33,7 @@ from grpo_course.lessons import preferences
 from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
-from grpo_course.loop import Rollout
+from grpo_course.loop import Rollout, half_width
 from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
 from grpo_course.text.responses import completion_texts, extract_answer
@@ -528,10 +528,10 @@ RIGHT = pairs(
             )
             * 0.5 ** (lost + won)
         ),
-        "shared_at_random": lambda start, *ends: math.prod(
-            [sum(map(str.__lt__, start, end)) / start.count("0") for end in ends],
-            start=start.count("0"),
-        ),
+        "intervals": lambda change: [
+            half_width(one.tolist())
+            for one in (change.sum(-1), change.sum(0) / len(change) * change.shape[1])
+        ],
         "my_task": _task_from_all,
         "credit": [
             lambda text, word: (

@@ -5,6 +5,7 @@
 .venv/bin/python -m tools.rows --run runs/qwen --name "form unpaid"
 .venv/bin/python -m tools.rows --run runs/planned --name "form unpaid" --planned
 .venv/bin/python -m tools.rows --model models/qwen --sample
+.venv/bin/python -m tools.rows --run runs/planned --sample
 .venv/bin/python -m tools.rows --model models/qwen --supervise
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
@@ -17,7 +18,8 @@ for a run that was planned as a test of the others: it asks 256 rows, before and
 (Those that are kept note the form by row only before training, of the last 192.)
 The fifth samples eight answers of the model before training to 96 of the new rows. (In
 those that are kept, the opening that all prompts share was read once for all rows, by
-a script: 64 greedy answers came out as here.) The sixth is the rival: the same model
+a script: 64 greedy answers came out as here.) The next samples as many of the same rows
+after a run; `--temperature 0.7` samples them cooler. Then the rival: the same model
 imitates solutions of GSM8K, with the prompt of the run. The last trains for a coin, and
 the third reads it. Written to grpo_course/lessons/rows.json. The first three take some
 minutes each on two cores, the others half an hour or more.
@@ -38,6 +40,7 @@ from grpo_course.checks import settings
 from grpo_course.files import write_atomically
 from grpo_course.lessons.finale import FIRST_ROWS, ROWS, kinds_of_rows, read_rows
 from grpo_course.text import qwen, smollm2
+from grpo_course.text.config import GRPOConfig
 from grpo_course.text.environment import Environment
 from grpo_course.text.evaluation import greedy_scores, sampled_scores
 from grpo_course.text.lm import CausalPolicy
@@ -251,20 +254,17 @@ def sample_slices(planned: Sequence[dict[str, Any]]) -> list[list[int]]:
     ]
 
 
-def sampled(model_path: str, data: str, dtype: str) -> dict[str, int]:
+def sampled(config: GRPOConfig, temperature: float) -> dict[str, int]:
     """How many of eight samples are right, of each row that is asked."""
-    config = replace(
-        CONFIG,
-        task_settings={"data": data},
-        dtype=dtype,  # type: ignore[arg-type]
-    )
-    model, tokenizer = load_model(model_path), load_tokenizer(model_path)
+    model, tokenizer = load_model(str(config.model)), load_tokenizer(str(config.model))
     problems = load_problems(config, "validation", PLANNED)
     policy = make_policy(config, model, tokenizer)
     found: dict[str, int] = {}
     for number, rows in enumerate(sample_slices(read_rows()["planned"])):
         asked = make_environment(config, [problems[row] for row in rows], tokenizer)
-        scores = sampled_scores(policy, asked, 8, seed=8 * number)
+        scores = sampled_scores(
+            policy, asked, 8, temperature=temperature, seed=8 * number
+        )
         right = scores.accuracy.sum(-1).int().tolist()
         found |= dict(zip(map(str, rows), right, strict=True))
     return found
@@ -291,7 +291,8 @@ def main() -> None:
     parser.add_argument("--name", default="form unpaid", help="what it is called")
     parser.add_argument("--planned", action="store_true", help="ask it 256 rows")
     parser.add_argument("--smaller", action="store_true", help="ask it one prompt")
-    parser.add_argument("--sample", action="store_true", help="ask it 96 rows, sampled")
+    parser.add_argument("--sample", action="store_true", help="ask 96 rows, sampled")
+    parser.add_argument("--temperature", type=float, default=1.0, help="of samples")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
     parser.add_argument("--dtype", default=CONFIG.dtype, help="of its products")
@@ -299,13 +300,22 @@ def main() -> None:
     if options.run and options.planned:
         keep("planned", of_run(options.run, options.name, PLANNED))
         return
+    if options.sample:
+        data = {"data": options.data}
+        config = replace(CONFIG, model=options.model, task_settings=data)
+        config, name = replace(config, dtype=options.dtype), "before"
+        if options.run:
+            config = saved_config(options.run)
+            newest = checkpoint_path(options.run, saved_epochs(options.run)[-1])
+            config, name = replace(config, model=str(newest)), f"seed {config.seed}"
+        if options.temperature != 1:
+            name += f", at {options.temperature:g}"
+        found = {name: sampled(config, options.temperature)}
+        kept = read_rows()
+        write_rows(kept | {"sampled": kept.get("sampled", {}) | found})
+        return
     if options.run:
         keep("runs", of_run(options.run, options.name))
-        return
-    if options.sample:
-        found = sampled(options.model, options.data, options.dtype)
-        write_rows(read_rows() | {"sampled": found})
-        print(found)
         return
     if options.supervise:
         found = supervised(options.model, options.data, options.seed, options.dtype)

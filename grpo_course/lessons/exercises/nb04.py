@@ -76,7 +76,7 @@ torch.minimum(ratio * deltas, clipped * deltas) => (torch.minimum(ratio, clipped
 order is reversed). Multiply by delta first, then min.
 torch.minimum(ratio * deltas, clipped * deltas) => (clipped * deltas) | This still \
 lets go of all four kinds, as the draft does. A token that was pushed the wrong way \
-out of the range can never come back.
+out of the range has no pull of its own to bring it back.
 .clamp(0.8, 1.2) => | Nothing is clipped: this is the unclipped loss.
 torch.minimum(ratio * deltas, clipped * deltas) => torch.where(torch.where(deltas > \
 0, ratio > 1.2, ratio < 0.8), 0.0, ratio * deltas) | The right tokens are let go, but \

@@ -209,8 +209,9 @@ Multiplying does not hide it. Choose before exp: torch.where(mask, log_probs - o
 torch.where(mask, gain, 0.0) => gain | You mask the ratio only: in the padding it is \
 1, and the delta still counts there. Leave the padding out of the sum as well.
 torch.minimum(ratio * each, ratio.clamp(0.8, 1.2) * each) => ratio.clamp(0.8, 1.2) * \
-each | You take the clipped gain always. A bad response at a ratio of 50 must still \
-be pushed down: take the smaller of clipped and unclipped, torch.minimum.
+each | You take the clipped gain always. In a bad response, a token that has become 50 \
+times as likely must still be pushed down: take the smaller of clipped and unclipped, \
+torch.minimum.
 -kept.sum() / mask.sum() => -(kept.sum((-1, -2)) / mask.sum((-1, -2))).mean() | You \
 average the tokens of each prompt, and then the prompts. The token mean has one \
 divisor, the number of all tokens of the batch: mask.sum().

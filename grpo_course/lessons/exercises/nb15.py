@@ -241,6 +241,7 @@ credit.cases = (
     text_case("its first letter alone", in_template("c", "c"), SHORT),
     text_case("its first two letters", in_template("c b", "cb"), SHORT),
     text_case("the word and more", in_template("c b a", "cbaz"), LONG),
+    text_case("the word and three letters more", in_template("c b a", "cbazzz"), LONG),
     text_case("a wrong last letter", in_template("c b z", "cbz"), NONE),
     text_case("no letter in its place", in_template("a c b", "acb"), NOTHING),
     text_case("no right letter, and too many", in_template("z", "zzzzz"), NOTHING),

@@ -3,6 +3,8 @@
 from math import comb
 
 from grpo_course.classroom.check import case, exercise
+from grpo_course.lessons.exercises.shared import numbers
+from grpo_course.loop import half_width
 
 
 @exercise("18.1")
@@ -54,58 +56,55 @@ falls more evenly: the question is how often it falls at least as unevenly.
 
 
 @exercise("18.2")
-def shared_at_random(start, one, two):
-    """str, str, str -> float"""
-    first = list(zip(start, one)).count(("0", "1"))
-    second = list(zip(start, two)).count(("0", "1"))
-    return first * second / start.count("0")
+def intervals(change):
+    """[seed row] -> float, float"""
+    over_seeds = half_width(change.sum(dim=1))
+    over_rows = change.shape[1] * half_width(change.mean(dim=0))
+    return over_seeds, over_rows
 
 
-DRAWN = (
-    "A run can win only rows that were wrong before: that is how many there are to "
-    "draw from."
+def _changes(seeds, rows, lean=0.0):
+    """Rows lost and won at random, some of them by all seeds alike."""
+    alike = numbers(rows) + 0.5 * numbers(seeds, rows) + lean
+    return (alike > 0.9).double() - (alike < -0.9).double()
+
+
+IN_ROWS = "In rows: add up what a run won and lost."
+TIMES = (
+    "That is the interval of a single row's mean. Of all the rows together, in rows, it "
+    "is as many times wider."
 )
-RIGHT = "A row that was right before is not won, though it is right at the end."
-LOST = "Those are the rows lost. A row is won if it was wrong before, and then right."
-THEY_DO = (
-    "That is how many they do share. Random draws share fewer or more: how many on the "
-    "average?"
+APART = (
+    "Five runs asked one row are not five rows: what makes it easy is the same for all. "
+    "First make one number of each row."
 )
-shared_at_random.insight = (
-    "Each row that one run won is among those of the other as often as any row that "
-    "was wrong. What they share beyond that, the rows or the runs have in common."
+intervals.insight = (
+    "Ask what would be new if the experiment were made again. One number for each of "
+    "these, a seed or a row, and then the interval."
 )
-shared_at_random.cases = (
+intervals.cases = (
+    case("five seeds, forty rows", APART, change=_changes(5, 40)),
+    case("three seeds, thirty rows, more won than lost", change=_changes(3, 30, 0.5)),
+    case("nine seeds, six rows", change=_changes(9, 6)),
     case(
-        "four won and one lost, five won and one lost",
-        start="000000000111",
-        one="111100000011",
-        two="111011000110",
+        "every seed wins and loses the same rows",
+        "Other seeds would change nothing: their half-width is 0.",
+        change=_changes(1, 20, 0.3).repeat(4, 1),
     ),
-    case("none was lost", start="000001", one="110001", two="101001"),
-    case("they share no row", start="00001111", one="11001111", two="00101111"),
-    case("one won nothing", start="0001", one="0001", two="1101"),
-    case("one won all there were", start="000111", one="111000", two="100111"),
-    case("equal ends", start="00000001", one="11000000", two="11000000"),
 )
-shared_at_random.mistakes = f"""
-start.count("0") => len(start) | {DRAWN}
-list(zip(start, one)).count(("0", "1")) => one.count("1") && list(zip(start, two))\
-.count(("0", "1")) => two.count("1") | {RIGHT}
-return sum(marks == ("0", "1", "1") for marks in zip(start, one, two)) | {THEY_DO}
-first * second / start.count("0") => (first + second) / start.count("0") | How many of \
-the first run's rows does the second draw? It draws each of them equally often.
-list(zip(start, one)).count(("0", "1")) => one.count("1") - start.count("1") && list(\
-zip(start, two)).count(("0", "1")) => two.count("1") - start.count("1") | That is how \
-many more it won than it lost. Count the rows that it won.
-list(zip(start, one)).count(("0", "1")) => list(zip(start, one)).count((0, 1)) && list(\
-zip(start, two)).count(("0", "1")) => list(zip(start, two)).count((0, 1)) | The marks \
-are characters: "0" is not 0.
-return sum(map(str.__ne__, start, one)) * sum(map(str.__ne__, start, two)) / start\
-.count("0") | Those are the rows that changed, to either side. Count those that were \
-won.
-first * second / start.count("0") => round(first * second / start.count("0")) | \
-Not rounded: it is a mean over many draws.
-return list(zip(start, one)).count(("1", "0")) * list(zip(start, two)).count(("1", "0\
-")) / start.count("0") | {LOST}
+intervals.mistakes = f"""
+change.sum(dim=1) => change.mean(dim=1) | {IN_ROWS}
+change.shape[1] * => | {TIMES}
+half_width(change.mean(dim=0)) => half_width(change.flatten()) | {APART}
+change.mean(dim=0) => change.sum(dim=0) | The mean over the runs, not their sum: you \
+want what one run wins.
+change.shape[1] => change.shape[0] | You multiply by the number of seeds. How many \
+rows are there?
+over_seeds, over_rows => over_rows, over_seeds | The seeds first, then \
+the rows.
+change.sum(dim=1) => change.sum(dim=0) && change.mean(dim=0) => change.mean(dim=1) | \
+For other seeds you want one number a seed, so add up over the rows; for other rows \
+one number a row.
+over_seeds, over_rows => 2 * over_seeds, 2 * over_rows | That is the \
+whole width. half_width gives the half already.
 """

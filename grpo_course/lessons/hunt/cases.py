@@ -456,13 +456,13 @@ def show_debriefing(number: int) -> None:
     """Print cause, property and thread, and how one would have come to look there."""
     defect = DEFECTS[number]
     cost = cost_of(defect.cause, awake=True)
-    known = ", ".join(f"{key}={value}" for key, value in defect.settings.items())
+    known = "".join(f", {key}={value}" for key, value in defect.settings.items())
     for name, words in (
         ("first look", defect.first_look),
         ("cause", f"{defect.cause}, number {number}. {defect.why}"),
         ("property", PROPERTIES[defect.probes[0]].says),
         ("depends on", defect.sleeps),
-        ("reward", f"{cost} in eight pairs of runs, {known or 'default settings'}"),
+        ("reward", f"{cost} in eight pairs of runs of ten rollouts{known}"),
         ("seen in", defect.thread),
     ):
         if words:

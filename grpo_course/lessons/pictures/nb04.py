@@ -97,7 +97,7 @@ def plot_runs(runs: Mapping[str, Tensor]) -> list[Axes]:
     A band is two standard errors to each side.
     """
     axes = axes_row(2, width=9.5)
-    for row, ylabel in enumerate(("P(sorted)", "entropy (nats)")):
+    for row, ylabel in enumerate(("P(sorted)", "entropy (nats a token)")):
         for (name, run), (colour, line) in zip(
             runs.items(), looks_of(runs), strict=True
         ):
@@ -196,6 +196,7 @@ def plot_let_go(
         look: Any = {"bbox": {"facecolor": GROUND, "lw": 0, "pad": 2}}
         side = "right" if x > 0.5 else "left"
         write(ax, words, x, y, ha=side, xycoords="axes fraction", **look)
+    ax.set_xticks([0.03, 0.1, 1, 10], ["≤ 0.03", "0.1", "1", "10"])
     # Dots at the edge are whole, and none of them moves the axes.
     plt.setp(ax.lines, clip_on=False, in_layout=False)
     inside = (ratio > 1 - epsilon) & (ratio < 1 + epsilon)

@@ -8,10 +8,12 @@ import torch
 from matplotlib.axes import Axes
 from matplotlib.colors import ListedColormap
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
+    LEVEL,
     axes_grid,
     axes_row,
     finish,
@@ -69,6 +71,11 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
             ax.set_yscale("log")
             ax.axhline(1, color="black", lw=0.8, ls=":")
         finish(ax, "", "", title).tick_params(labelsize=11)
+        if ax.get_yscale() == "log":  # ticks at 0.1, 0.3, 1, 3 and so on
+            ax.yaxis.set_major_locator(LogLocator(subs=(1, 3)))
+            ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
+            ax.yaxis.set_minor_locator(NullLocator())
+            ax.grid(axis="y", alpha=0.8)
     figure, handles = axes[0].figure, axes[0].get_legend_handles_labels()
     figure.supxlabel("rollout")
     figure.legend(*handles, loc="outside upper center", ncols=2)
@@ -106,8 +113,8 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
         ax.axvline(border, color="black", lw=1.5)
     num_others = len(order) - num_lower
     for middle, words in (
-        (1 + num_lower / 2, "they lower the reward"),
-        (1 + num_lower + num_others / 2, "they do not"),
+        (1 + num_lower / 2, "seen to lower the reward"),
+        (1 + num_lower + num_others / 2, "not seen to lower it"),
     ):
         ax.text(middle, -0.35, words, fontsize=11, **MIDDLE)
     names = [f"false alarms in\n{len(first.healthy)} healthy", *map(str, order)]
@@ -140,12 +147,19 @@ def plot_costs(costs: dict[int, tuple[float, float]], seen: Sequence[int]) -> Ax
     Rows of `seen` are coloured, the others grey.
     """
     ax = axes_row(width=9.0, height=1.0 + 0.2 * len(costs))[0]
-    title = "bars: three standard errors on either side"
+    title = "bars and ±: three standard errors on either side"
     draw_costs(ax, costs, "reward with the bug minus without", title, seen)
     least = -0.15
-    for row, (mean, _) in enumerate(costs.values()):
+    for row, (mean, error) in enumerate(costs.values()):
         if mean < least:
-            ax.text(least, row, f" ◂ {mean:.2f}", color=ILL, va="center", fontsize=11)
+            told = f" ◂ −{-mean:.2f} ± {3 * error:.2f}"
+            ax.text(least, row, told, color=ILL, va="center", fontsize=11)
+    said = {"seen to lower the reward": ILL, "eight pairs cannot tell": LEVEL}
+    patches = [
+        Patch(color=shade, label=name)
+        for name, shade in (said | {"seen to raise it": WELL}).items()
+    ]
+    ax.legend(handles=patches, loc="upper right", fontsize=11)
     ax.set(xlim=(least, 0.08), ylabel="number of the bug")
     plt.tight_layout()
     return ax

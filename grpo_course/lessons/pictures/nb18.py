@@ -95,7 +95,7 @@ def plot_won(start: str, ends: Mapping[str, str]) -> Axes:
 
 def plot_updates(runs: Mapping[str, Sequence[Run]]) -> list[Axes]:
     """Three things that runs noted at each update; of several seeds, mean and range."""
-    panels = {"form": "share in the form", "accuracy": "share right"}
+    panels = {"form": "share in the form", "mean_length": "tokens of a response"}
     panels |= {"tied_groups": "share of groups that tie"}
     axes = axes_row(3, width=11, height=3.4)
     for ax, (key, title) in zip(axes, panels.items(), strict=True):
@@ -109,6 +109,7 @@ def plot_updates(runs: Mapping[str, Sequence[Run]]) -> list[Axes]:
             if len(seeds) > 1:
                 edges = noted.amin(0), noted.amax(0)
                 ax.fill_between(range(noted.shape[1]), *edges, color=colour, alpha=0.2)
-        finish(ax, "update", "", title).set_ylim(0, 0.2 if key == "accuracy" else 1.03)
+        finish(ax, "update", "", title)
+        ax.set_ylim(0, None if key == "mean_length" else 1.03)
     legend_below(axes)
     return axes
