@@ -426,7 +426,7 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
     assert {64 + row for row in set().union(*won)} == set(kinds["won by a run"])
     asked = [str(row) for each in sample_slices(rows["planned"]) for row in each]
     assert all(asked == [*right] for right in rows["sampled"].values())
-    share = finale.print_sampled(rows)
+    share = finale.print_sampled(rows, "seed 7")
     lines = capsys.readouterr().out.splitlines()
     assert [line[23:49].split() for line in lines[1:4]] == [
         ["24", "0.17"],
@@ -441,7 +441,9 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
         ]
     )
     assert share == pytest.approx(weighted) and 0.05 < share < 0.1
-    assert lines[-1].split()[3:6] == ["+0.03", "±", "0.02"]  # "a gain", and sure
+    finale.print_sampled(rows, "seed 7", "at 0.7")
+    last = capsys.readouterr().out.splitlines()[-1].split()
+    assert last[3:] == ["+0.03", "±", "0.02"] * 2  # sure, and the rival gains as much
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():

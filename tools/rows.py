@@ -309,7 +309,7 @@ def main() -> None:
             newest = checkpoint_path(options.run, saved_epochs(options.run)[-1])
             config, name = replace(config, model=str(newest)), f"seed {config.seed}"
         if options.temperature != 1:
-            name += f", at {options.temperature:g}"
+            name = f"at {options.temperature:g}"
         found = {name: sampled(config, options.temperature)}
         kept = read_rows()
         write_rows(kept | {"sampled": kept.get("sampled", {}) | found})

@@ -320,12 +320,13 @@ def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
     return found
 
 
-def print_sampled(rows: Run) -> float:
-    """The share of right samples by kind of row, and of all. -> that after a run
+def print_sampled(rows: Run, *ways: str) -> float:
+    """The share of right samples by kind of row, and of all. -> that of the last way
 
     In the last two lines each kind of row weighs as much as it has new rows.
     """
-    asked, kinds = rows["sampled"], kinds_of_rows(rows["planned"])
+    asked = {name: rows["sampled"][name] for name in ("before", *ways)}
+    kinds = kinds_of_rows(rows["planned"])
     print("right, of all samples  rows" + "".join(f"{name:>17s}" for name in asked))
     means, widths = [], []  # [kind sampling], weighted
     for kind, every in kinds.items():
@@ -343,7 +344,7 @@ def print_sampled(rows: Run) -> float:
     gains = zip((shares - shares[0]).tolist(), wide.tolist(), strict=True)
     told = "".join(f"{f'{gain:+.2f} ± {half:.2f}':>17s}" for gain, half in gains)
     print(f"{'more than before':27s}{'':17s}{told[17:]}")
-    return shares[1].item()
+    return shares[-1].item()
 
 
 def print_ends(rows: Run) -> None:
