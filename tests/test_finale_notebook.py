@@ -181,6 +181,16 @@ def test_of_practised_large_sums_only_the_largest_part_the_runs():
         6,
     ]
     assert finale.by_seed(larger).tolist() == [[0, 0, 1, 1, 0]]
+    # The investigation: what practice of other sums of 20 and 21 is worth there.
+    ends = []
+    for arm in ("GRPO", "GRPO, also sums of 20 and 21"):
+        asked = finale.held_out(finale.read_record(), (16,), arm=arm)
+        large = [one for one in asked if one["operation"] == "+"]
+        large = [one for one in large if one["left"] + one["right"] > 16]
+        ends.append(finale.by_seed(large)[0])
+    assert [round(share, 2) for share in ends[1].tolist()] == [0, 0.5, 0, 0.59, 0.64]
+    assert round(ends[0].max().item(), 2) == 0.27
+    assert finale.over_seeds(ends[1] - ends[0]) == "+0.27 ± 0.32"
 
 
 def test_an_interval_over_seeds_is_students():
