@@ -137,6 +137,8 @@ def close(notebook: NotebookNode) -> None:
         elif waiting and cell.cell_type == "code":
             settings[HIDDEN] = True
             waiting -= {*REVEAL.findall(cell.source)}
+        elif "source_hidden" in settings and HOLDS not in tags(cell):
+            settings[HIDDEN] = True  # what others found, folded
         if HOLDS in tags(cell):
             put_behind(cell)
         if not settings:

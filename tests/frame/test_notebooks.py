@@ -208,12 +208,14 @@ def test_each_question_is_tagged_and_answered(make, damage, complaint):
 def test_what_trains_before_the_answer_is_closed_and_what_holds_is_folded(make):
     cells = [make.code(), make.code(ASK, "predict"), make.code("train()")]
     below = make.code("expect(x > 0, '')", "holds")
-    book = make.notebook(*cells, make.code(SHOW), below)
+    found = make.code("investigate()")
+    found.metadata["jupyter"] = {"source_hidden": True}
+    book = make.notebook(*cells, make.code(SHOW), below, found)
     for _ in range(2):
         close(book)
     settings = [cell.metadata.get("jupyter", {}) for cell in book.cells]
     closed = [each.get("outputs_hidden", False) for each in settings]
-    assert closed == [False, False, True, True, False]
+    assert closed == [False, False, True, True, False, True]
     below = book.cells[4].metadata
     assert below.tags == ["holds", "remove-cell"]
     assert below.jupyter == {"source_hidden": True}
