@@ -144,12 +144,13 @@ def test_films_and_sliders_need_no_kernel(visit, site):
     page = opened.page
     page.goto(f"{site}/notebooks/00_welcome.html")
     scrub(page, page.locator("figure.moving").first)
-    page.goto(f"{site}/notebooks/04_losses.html")  # its first has two knobs
+    page.goto(f"{site}/notebooks/04_losses.html")
     slider = page.locator("figure.moving:has(input + output)").first
     picture = slider.locator("img")
     seen = {picture.get_attribute("src")}
-    for knob in slider.locator("input[type=range]").all():
+    knobs = slider.locator("input[type=range]").all()
+    for knob in knobs:
         knob.press("ArrowRight")
         seen.add(picture.get_attribute("src"))
-    assert len(seen) == 3 and slider.get_by_role("button").count() == 0
+    assert len(seen) == 1 + len(knobs) > 1 and slider.get_by_role("button").count() == 0
     assert opened.errors + opened.missing == []
