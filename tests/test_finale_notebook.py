@@ -451,7 +451,7 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
         ]
     )
     assert share == pytest.approx(weighted) and 0.05 < share < 0.1
-    finale.print_sampled(rows, "seed 7", "at 0.7")
+    finale.print_sampled(rows, "seed 7", "before, at 0.7")
     last = capsys.readouterr().out.splitlines()[-1].split()
     assert last[3:] == ["+0.03", "±", "0.02"] * 2  # sure, and the rival gains as much
 

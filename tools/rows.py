@@ -301,15 +301,16 @@ def main() -> None:
         keep("planned", of_run(options.run, options.name, PLANNED))
         return
     if options.sample:
-        data = {"data": options.data}
-        config = replace(CONFIG, model=options.model, task_settings=data)
-        config, name = replace(config, dtype=options.dtype), "before"
         if options.run:
-            config = saved_config(options.run)
             newest = checkpoint_path(options.run, saved_epochs(options.run)[-1])
-            config, name = replace(config, model=str(newest)), f"seed {config.seed}"
+            config = replace(saved_config(options.run), model=str(newest))
+            name = f"seed {config.seed}"
+        else:
+            config = replace(CONFIG, model=options.model, dtype=options.dtype)
+            config = replace(config, task_settings={"data": options.data})
+            name = "before"
         if options.temperature != 1:
-            name = f"at {options.temperature:g}"
+            name += f", at {options.temperature:g}"
         found = {name: sampled(config, options.temperature)}
         kept = read_rows()
         write_rows(kept | {"sampled": kept.get("sampled", {}) | found})

@@ -19,6 +19,7 @@ from grpo_course.classroom.plots import (
     legend_below,
     write,
 )
+from grpo_course.loop import mean_and_error
 
 
 def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
@@ -97,7 +98,7 @@ def plot_formula(points: Mapping[str, Mapping[float, tuple[Tensor, Tensor]]]) ->
     for k, (case, ends) in enumerate(points.items()):
         x = torch.stack([formula for formula, _ in ends.values()])
         y = torch.stack([end for _, end in ends.values()])  # [beta seed]
-        mean, error = y.mean(dim=-1), y.std(dim=-1) / y.shape[-1] ** 0.5
+        mean, error = mean_and_error(y)
         ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=case)
         ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
         for beta, at, height in zip(ends, x.tolist(), mean.tolist(), strict=True):
@@ -127,7 +128,7 @@ def plot_ends(
     (ax,) = axes_row(1, width=6.5, height=3.6)
     for k, (name, runs) in enumerate(trained.items()):
         p = torch.stack([run["P(sorted)"][-1] for run in runs])  # [beta seed]
-        mean, error = p.mean(dim=-1), p.std(dim=-1) / p.shape[-1] ** 0.5
+        mean, error = mean_and_error(p)
         x = [beta * 1.1 ** (k - 1) for beta in betas]  # side by side
         ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
         ax.vlines(x, mean - error, mean + error, color=COLOURS[k])

@@ -7,7 +7,14 @@ from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import COLOURS, axes_row, cells, finish, legend_above
+from grpo_course.classroom.plots import (
+    COLOURS,
+    axes_row,
+    cells,
+    finish,
+    legend_above,
+    write,
+)
 from grpo_course.loop import mean_and_error
 
 CHOICES = ("let go", "pushed")
@@ -52,8 +59,7 @@ def plot_ages(fresh: dict[str, Tensor], old: dict[str, Tensor], ylabel: str) -> 
         look: Any = {"color": COLOURS[way], "marker": marker, "ls": "", "capsize": 3}
         ax.errorbar(places, means[:, way], errors[:, way], label=name, **look)
         for x, y in zip(places.tolist(), means[:, way].tolist(), strict=True):
-            at: Any = {"xytext": (6, 0), "textcoords": "offset points", "va": "center"}
-            ax.annotate(f"{y:.2f}", (x, y), fontsize=10, **at)
+            write(ax, f"{y:.2f}", x, y, (6, 0), ha="left", fontsize=10)
     for loss, row, spread in zip(fresh, means.tolist(), errors.tolist(), strict=True):
         each = zip(WAYS, row, spread, strict=True)
         told += [f"{loss}, {way} {y:.2f} ± {about:.2f}" for way, y, about in each]
