@@ -207,6 +207,12 @@ def print_updates(run: Run) -> None:
         print(f"{number:6d}{share}{rest}")
 
 
+def tied(runs: Sequence[Run]) -> float:
+    """The share of groups that tie, over all updates of these runs."""
+    every = [one["tied_groups"] for run in runs for one in run["updates"]]
+    return sum(every) / len(every)
+
+
 def start_of(rows: Run) -> Run:
     """Greedy answers before training, with the prompt of the runs."""
     prompt = len(qwen.Rows.examples), qwen.MARK
@@ -363,24 +369,18 @@ Chance = Callable[[int, int], float]  # what a learner writes in 18.1
 
 
 def print_tests(rows: Run, by_chance: Chance) -> None:
-    """What each planned run came to, greedily, and how often chance goes so far.
-
-    Of the form sums were kept, so its chance is the largest that it can be: as if all
-    texts that lacked it had come into it.
-    """
+    """What each planned run came to, greedily, and how often chance goes so far."""
     start, ends = new_rows(rows)
-    print("                      ----- 192 new rows -----   -------- all 256 --------")
-    print("updates problems seed right lost  won   chance   form   chance  cut off")
+    print("                      ----- 192 new rows -----     -- all 256 --")
+    print("updates problems seed right lost  won   chance     form  cut off")
     known = rows["planned"][0]["begun"]
-    counts = f"{start.count('1'):6d}{known['form']:26d}{known['cut_off']:19d}"
+    counts = f"{start.count('1'):6d}{known['form']:28d}{known['cut_off']:9d}"
     print(f"{'before':21s}{counts}")
-    lacked = known["problems"] - known["form"]
     for test, end in zip(rows["planned"], ends.values(), strict=False):
         (lost, won), now = turned(start, end), test["end"]
         told = f"{len(test['updates']):7d}{test['num_prompts']:9d}{test['seed']:5d}"
         told += f"{end.count('1'):6d}{lost:5d}{won:5d}{by_chance(lost, won):9.3f}"
-        at_most = by_chance(lacked - (now["form"] - known["form"]), lacked)
-        print(f"{told}{now['form']:7d}{at_most:10.5f}{now['cut_off']:9d}")
+        print(f"{told}{now['form']:9d}{now['cut_off']:9d}")
 
 
 def print_moved(rows: Run, by_chance: Chance) -> None:
@@ -456,7 +456,7 @@ def try_pair(rows: Run, one: str, two: str) -> None:
     often = sum(ways) / sum(ways[both:])
     tell(often > 20, f"random draws share so many or more once in {often:,.0f} times")
     paid = [name.startswith("GRPO") for name in (one, two)]
-    tell(not all(paid), "the reward is not what they have in common")
+    tell(not all(paid), "one of the two was trained without a reward")
 
 
 def written(
