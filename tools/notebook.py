@@ -19,6 +19,7 @@ COLAB = "colab"  # installs the course where it is not; `save` writes it
 HOLDS = "holds"  # expects what the text tells, behind a cell that answers a guess
 PREDICT = "predict"  # asks for a guess; one of the next two code cells reveals it
 EXERCISE, SOLUTION = "exercise", "solution"  # texts; a stub stands between them
+ANSWERS = "answers"  # prints what an exercise asks for, which the stand-in computed
 HIDDEN = "outputs_hidden"  # in a cell's `jupyter` metadata
 WIDGET_VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -137,6 +138,8 @@ def close(notebook: NotebookNode) -> None:
         elif waiting and cell.cell_type == "code":
             settings[HIDDEN] = True
             waiting -= {*REVEAL.findall(cell.source)}
+        elif ANSWERS in tags(cell):
+            settings[HIDDEN] = True
         elif "source_hidden" in settings and HOLDS not in tags(cell):
             settings[HIDDEN] = True  # what others found, folded
         if HOLDS in tags(cell):

@@ -210,12 +210,13 @@ def test_what_trains_before_the_answer_is_closed_and_what_holds_is_folded(make):
     below = make.code("expect(x > 0, '')", "holds")
     found = make.code("investigate()")
     found.metadata["jupyter"] = {"source_hidden": True}
-    book = make.notebook(*cells, make.code(SHOW), below, found)
+    told = make.code("print(letters)", "answers")
+    book = make.notebook(*cells, make.code(SHOW), below, found, told)
     for _ in range(2):
         close(book)
     settings = [cell.metadata.get("jupyter", {}) for cell in book.cells]
     closed = [each.get("outputs_hidden", False) for each in settings]
-    assert closed == [False, False, True, True, False, True]
+    assert closed == [False, False, True, True, False, True, True]
     below = book.cells[4].metadata
     assert below.tags == ["holds", "remove-cell"]
     assert below.jupyter == {"source_hidden": True}

@@ -127,8 +127,8 @@ def _shared(prompt, response):
 
 
 duplicate_proof_reward.insight = (
-    "Only a sorted response earns full score now. A policy finds each gap in a reward, "
-    "so look for gaps before it does."
+    "Only a sorted response earns full score now. Look for gaps in a reward before a "
+    "policy falls into one."
 )
 duplicate_proof_reward.cases = (
     lists(

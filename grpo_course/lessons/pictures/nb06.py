@@ -120,7 +120,7 @@ def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
     (axes,) = axes_grid(1, len(others), width=11.0, height=2.6)
     for ax, other, letter in zip(axes, others, letters):
         ax.plot(right, color="black", lw=1.2, label="a right loop")
-        look: dict[str, Any] = {"color": COLOURS[1], "ls": "--", "lw": 2.6}
+        look: dict[str, Any] = {"color": COLOURS[3], "ls": "--", "lw": 2.6}
         ax.plot(other, label="a loop with a wrong line", zorder=1.9, **look)
         ax.axhline(mark, color=NO_POLICY, ls=":", lw=1)
         finish(ax, "step", "P(sorted)" if ax is axes[0] else "", letter)
