@@ -19,7 +19,7 @@ from grpo_course.lessons.look_ups import (
 def learned(
     setting: Setting,
     credit: Callable[[Tensor, Tensor], Tensor] = for_the_answer,
-    rate: float = 0.3,
+    rate: float = 0.2,
     updates: int = 60,
     **knobs,
 ) -> Tensor:
@@ -45,7 +45,7 @@ CLAIMS = (
     Chain("16.luck", "8 updates: paid for honest chains alone, it learns more.",
         (partial(soon, credit=for_honesty.solution), soon)),
     Chain("16.updates", "Three calls: four times as many updates learn more.",
-        (partial(learned, updates=240, rate=0.1), learned)),
+        (partial(learned, updates=240), learned)),
     Chain("16.place", "Three calls: to compare at the same place changes little.",
         (repeated(partial(learned, credit=same_place), runs=4),
         repeated(learned, runs=4)), within=0.1),

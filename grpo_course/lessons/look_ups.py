@@ -155,7 +155,7 @@ def example_conversations(tables: Tensor) -> tuple[Tensor, Tensor, Tensor, Tenso
 def train_chain(
     credit: Callable[[Tensor, Tensor], Tensor],
     plan: Sequence[int] = (3,),
-    rate: float = 0.3,
+    rate: float = 0.2,
     group: int = 8,
     prompts: int = 16,
     copies: float = 0.4,
@@ -248,6 +248,19 @@ def pushes(world: Listed, logits: Tensor, deltas: Tensor) -> tuple[Tensor, Tenso
     return torch.stack(means), torch.stack(noises)
 
 
+def credit_pushes(
+    logits: Tensor, credit: Callable[[Tensor, Tensor], Tensor]
+) -> tuple[Tensor, Tensor]:
+    """The pushes of a way to give credit: its deltas are around each prompt's mean.
+
+    -> [turn read write] and [turn], over all conversations of one policy.
+    """
+    world = list_all(logits.shape[0] - 1)
+    given = credit(world.prompts, world.written)
+    chance = world.chance(logits)[..., None]
+    return pushes(world, logits, given - (chance * given).sum(dim=1, keepdim=True))
+
+
 # One table for all tokens
 
 
@@ -285,18 +298,15 @@ def token_push(table: Tensor, keep: Tensor) -> tuple[Tensor, Tensor]:
 
 def train_one_table(
     keep: Tensor,
-    log: Tensor | None = None,
     rate: float = 0.1,
     updates: int = 40,
     seeds: Sequence[int] = range(64),
 ) -> tuple[Tensor, Tensor]:
     """P(right), exact, and logged entropy, before each update: [update seed].
 
-    The policies have one call. The loss counts the tokens that bool `keep` [pos] names,
-    and the log those of `log`, or the same. An update is made of 16 prompts with 8
-    conversations.
+    The policies have one call. The loss and the log count the tokens that bool `keep`
+    [pos] names. An update is made of 16 prompts with 8 conversations.
     """
-    log = keep if log is None else log
     logits = copying(0, seeds=seeds).requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=rate)
     generators = [torch.Generator().manual_seed(seed) for seed in seeds]
@@ -311,7 +321,8 @@ def train_one_table(
         before, token = tokens(asked, written)
         log_probs = score(logits.expand(-1, 3, -1, -1), before, token)
         optimizer.zero_grad()
-        (-deltas * log_probs[..., keep]).mean(dim=(1, 2, 3)).sum().backward()
+        kept = log_probs[..., keep]
+        (-deltas * kept).mean(dim=(1, 2, 3)).sum().backward()
         optimizer.step()
-        logged.append(-log_probs.detach()[..., log].mean(dim=(1, 2, 3)))
+        logged.append(-kept.detach().mean(dim=(1, 2, 3)))
     return torch.stack(right), torch.stack(logged)

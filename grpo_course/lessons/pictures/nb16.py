@@ -46,20 +46,19 @@ def plot_kinds(right: Tensor, adds: Tensor, stops: Sequence[int]) -> list[Axes]:
 
 
 def plot_forgotten(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
-    """P(right), the logged entropy and the tool's token alone of each run, as bands.
+    """P(right) and the logged entropy of each run, as bands.
 
-    Of each, the three are [update seed]. A black line says below what the last two
-    cannot stay where the tool's token counts.
+    Of each, the two are [update seed]. A black line says below what the entropy cannot
+    stay where the tool's token counts.
     """
-    titles = ("P(right), exact", "logged entropy, nats", "the tool's token alone, nats")
+    titles = ("P(right), exact", "logged entropy, nats")
     panels = {
         title: {n: run[i] for n, run in runs.items()} for i, title in enumerate(titles)
     }
     axes = plot_beside(panels, xlabel="updates so far")
-    bounds = {"(log 4) / 3": math.log(BOXES) / 3, "log 4": math.log(BOXES)}
-    for ax, (name, level) in zip(axes[1:], bounds.items(), strict=True):
-        ax.axhline(level, color="black", lw=1)
-        write(ax, name, 39, level, (0, 9), ha="right")
+    level = math.log(BOXES) / 3
+    axes[1].axhline(level, color="black", lw=1)
+    write(axes[1], "(log 4) / 3", 39, level, (0, 9), ha="right")
     return axes
 
 
