@@ -1,6 +1,5 @@
 """What notebook 14 alone draws."""
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -8,13 +7,12 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from torch import Tensor
 
-from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
     DOWN,
-    GROUND,
-    LEVEL,
+    LINED,
     LINES,
+    PI,
     UP,
     axes_grid,
     axes_row,
@@ -22,48 +20,11 @@ from grpo_course.classroom.plots import (
     legend_above,
     plot_bands,
     sign_colour,
+    write,
 )
-from grpo_course.lessons.answer_tree import AnswerTree
 
 LOST = 1e-3  # below such a solve rate, a prompt is lost
 BAND = "k (band: 80 % of the seeds)"
-
-
-def plot_tree(world: AnswerTree, reward: Tensor) -> Axes:
-    """All responses, the path of those with a reward green. reward [all].
-
-    A square is the end, and a filled mark is a complete response.
-    """
-    rows = zip(world.responses.tolist(), world.lengths.int().tolist(), strict=True)
-    answers = [tuple(row[:length]) for row, length in rows]
-    rights = {a for a, r in zip(answers, reward.tolist(), strict=True) if r > 0}
-    paid = {answer[:length] for answer in rights for length in range(1, 99)}
-    below = defaultdict(list)  # what was written so far stands over all it can become
-    for place, answer in enumerate(sorted(answers)):
-        for length in range(len(answer) + 1):
-            below[answer[:length]].append(place)
-    places = {node: (sum(xs) / len(xs), -1.0 * len(node)) for node, xs in below.items()}
-
-    ax = axes_row(width=10.0, height=3.0)[0]
-    for node, (x, y) in places.items():
-        if node:
-            start, rise = places[node[:-1]]
-            colour, width = (UP, 4) if node in paid else (LEVEL, 0.7)
-            ax.plot([start, x], [rise, y], color=colour, lw=width, zorder=1)
-        is_end = node[-1:] == (world.end,)
-        fill = "#d0d0d0" if node in answers else GROUND
-        fill = UP if node in rights else fill
-        ax.plot(x, y, "s" if is_end else "o", ms=13, mfc=fill, mec=LEVEL, mew=0.8)
-        word = "" if is_end else f"{node[-1]}" if node else "·"
-        ax.text(x, y, word, ha="center", va="center_baseline")
-    for length in {len(answer) for answer in answers}:
-        words = f"{length} token" + "s" * (length > 1)
-        ax.text(-1.3, -length, words, ha="right", va="center")
-    ax.margins(x=0.03, y=0.1)
-    ax.axis("off")
-    text = f"A tree of {len(answers)} responses, {len(rights)} with a reward."
-    describe(ax.figure, text)
-    return ax
 
 
 def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> Axes:
@@ -73,18 +34,21 @@ def plot_weights(rates: Tensor, weights: Mapping[str, Tensor], laws: Tensor) -> 
     rates, p and 1 - p are mirror images.
     """
     ax = axes_row(width=7.5, height=3.6)[0]
+    left = len(rates) // 9  # where the names stand
     for row, ((name, each), law) in enumerate(zip(weights.items(), laws, strict=True)):
         look: dict[str, Any] = {"color": COLOURS[row]}
-        ax.plot(rates, each, ls=LINES[row], label=f"by {name}, G = 8", **look)
+        ax.plot(rates, each, ls=LINES[row], label=f"by {name}", **look)
         ax.plot(rates, law, ls=":", lw=1.2, **look)
-    ax.set(xscale="logit", yscale="log", ylim=(0.5, 60))
-    ticks = [0.001, 0.01, 0.1, 0.5, 0.9, 0.99, 0.999]
+        at = (rates[left].item(), each[left].item())
+        write(ax, f"by {name}", *at, (0, 9 if row else -11), path_effects=LINED, **look)
+    ax.set(xscale="logit", yscale="log", ylim=(0.5, 130))
+    ticks = [0.01, 0.1, 0.5, 0.9, 0.99]
     ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
     ax.xaxis.set_minor_locator(NullLocator())
-    ax.set_yticks([1, 10], ["1", "10"])
-    ax.plot([], [], ls=":", lw=1.2, color=LEVEL, label="dotted: large groups")
-    legend_above(finish(ax, "solve rate p of the prompt", "weight of the prompt"))
-    return ax
+    ax.set_yticks([1, 2, 5, 10, 100], ["1", "2", "5", "10", "100"])
+    ax.yaxis.set_minor_locator(NullLocator())
+    title = "in groups of 8 (dotted: in large groups)"
+    return finish(ax, "solve rate p of the prompt", "weight of the prompt", title)
 
 
 def plot_pass_at_k(
@@ -144,3 +108,27 @@ def plot_outvoted(
         "change of p (first order)",
         f"step 1: votes on {prompts[prompt].tolist()}",
     )
+
+
+def plot_paths(paths: Mapping[str, Tensor], prompts: Tensor) -> None:
+    """p of a prompt and of its opponent over exact steps, a panel a weight.
+
+    paths[weight] [step prompt], of the lost prompt first; prompts [prompt number].
+    """
+    row = axes_grid(1, len(paths), width=10.0, height=3.2)[0]
+    names = [f"{prompt.tolist()}" for prompt in prompts]
+    for ax, (weight, path) in zip(row, paths.items(), strict=True):
+        for name, p, colour, line in zip(
+            names, path.T, (DOWN, PI), LINES, strict=False
+        ):
+            ax.plot(range(len(p)), p, color=colour, ls=line, label=name)
+        low = int(path[:, 0].clamp(min=LOST).argmin())
+        place = (low, path[low, 0].item())
+        write(ax, names[0], *place, (8, 10), ha="left", color=DOWN)
+        write(ax, names[1], len(path) // 2, path[-1, 1].item(), (0, 9), color=PI)
+        ax.axhline(LOST, color="black", ls=":", lw=1)
+        write(ax, "lost", len(path) - 1, LOST, (0, -9), ha="right")
+        ax.set(yscale="log", ylim=(1e-4, 3))
+        ticks = [0.001, 0.01, 0.1, 1]
+        ax.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        finish(ax, "exact step", "solve rate p" if ax is row[0] else "", weight)
