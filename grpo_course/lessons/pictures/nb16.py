@@ -146,7 +146,7 @@ def plot_prospects(needed: Tensor, ends: Tensor, left: float, updates: int) -> A
     write(ax, f"the run has {left:.0f} left", left, 0.9, (6, 0), ha="left")
     ax.set(xscale="log", ylim=(0.2, 1.04))
     axis, after = "conversations needed", f"after {updates} updates"
-    finish(ax, f"{axis} at the worst turn, {after}", "P(right) at the end")
+    finish(ax, f"{axis} at the turn that needs most, {after}", "P(right) at the end")
     pairs = zip(needed.tolist(), ends.tolist(), strict=True)
     told = ", ".join(f"{need:.0f} and {end:.2f}" for need, end in sorted(pairs))
     text = f"Conversations needed {after} and P(right) at the end, a point a seed"
