@@ -45,7 +45,7 @@ def test_a_choice_earns_half_on_others_and_the_32_are_new(names):
     assert first.item() == pytest.approx(names["first"].item())
     assert other.item() == pytest.approx(names["other"].item())
     assert other / first == pytest.approx(0.5, abs=0.05)
-    made = {p.question: names["calculation"](p) for p in names["ours"]}
+    made = {p.question: names["calculation"](p) for p in names["made"][:32]}
     assert {one["question"] for one in names["asked"]} == set(made)
     assert not set(made.values()) & set(names["known"])
 

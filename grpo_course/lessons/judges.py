@@ -41,6 +41,7 @@ FAMILIES = {"aeghk": (0.8, 0.9), "bdfjl": (0.85, 0.8), "c": (1.0, 0.0), "i": (1.
 NAMES = "abcdefghijkl"
 ON_PANEL = 4
 GOOD = 0.5  # points: the error of a panel that will do
+WILL_DO = "abci"  # such a panel: one judge of each family, and the two alone
 
 
 def draw_judges(seeds: Sequence[int] = range(16)) -> Tensor:

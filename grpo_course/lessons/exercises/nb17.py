@@ -207,7 +207,7 @@ torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(m
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
 teacher judges each token by itself, and no group is asked.
  - log_probs => | You take the teacher's log-probability alone. The KL also holds the \
-student's: without it, nothing keeps the student as spread as its teacher.
+student's: without it, nothing keeps the student close to its teacher.
 (teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() - \
 log_probs.exp()).detach() | You compare probabilities. The KL is a mean of \
 differences between logarithms.

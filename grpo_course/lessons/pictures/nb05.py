@@ -39,7 +39,9 @@ def plot_kl_area(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
         zip(starts, probs, heights, areas, strict=True)
     ):
         name = f"token {token}" if wide > 0.15 else str(token)
-        size, right = (12, 0) if wide > 0.1 else (10, 5)  # narrow ones stand close
+        size, right = (
+            (12, 0) if wide > 0.1 else (10, -6)
+        )  # a narrow one is for its left
         away, side = ((right, 4), "bottom") if high > 0 else ((right, -4), "top")
         text = f"{name}\n{area:+.2f}".replace("-", "\u2212")
         write(ax, text, x + wide / 2, high, away, va=side, size=size)
@@ -89,30 +91,40 @@ def plot_runs(seen: Mapping[str, Tensor], names: Sequence[str]) -> list[Axes]:
     return axes
 
 
-def plot_formula(points: Mapping[str, Mapping[float, tuple[Tensor, Tensor]]]) -> Axes:
-    """Where training ends against where a formula says, with its standard error.
+def plot_mixtures(mixed: Mapping[tuple[str, str], Mapping[str, Tensor]]) -> Axes:
+    """Which wrong responses two changes leave, each alone and both, and P(sorted).
 
-    points[case][beta] holds what the formula says and each seed's end, [seed].
+    mixed[rarer, others] holds what was seen of a run, [look seed] each. The first is
+    where both arrows start; each is labelled with its change and its standard error.
     """
-    (ax,) = axes_row(1, width=7.0, height=4.2)
-    for k, (case, ends) in enumerate(points.items()):
-        x = torch.stack([formula for formula, _ in ends.values()])
-        y = torch.stack([end for _, end in ends.values()])  # [beta seed]
-        mean, error = mean_and_error(y)
-        ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=case)
-        ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
-        for beta, at, height in zip(ends, x.tolist(), mean.tolist(), strict=True):
-            look: Any = {"ha": "right", "away": (-7, 0)}
-            if height - at < 0.05:  # close to the line: below it is room
-                look = {"ha": "left", "away": (6, -13)}
-            write(ax, f"\u03b2 = {beta:g}", at, height, color=COLOURS[k], **look)
-    ax.axline((0, 0), slope=1, color="black", ls="--")
-    write(ax, "training = formula", 0.4, 0.4, (8, -6), ha="left", va="top")
-    ax.set(xlim=(0, 1.15), ylim=(0, 1.1))
-    finish(
-        ax, "P(sorted) by the formula", "P(sorted) after training\n(± standard error)"
-    )
-    return legend_above(ax)
+    (ax,) = axes_row(1, width=7.5, height=4.2)
+    keys, told = ("preferred", "other wrong"), []
+    start, right, up, both = [
+        torch.stack([run[key][-1] for key in keys]) for run in mixed.values()
+    ]  # [key seed]
+    for (rarer, others), run in mixed.items():
+        x, y = (run[key][-1].mean().item() for key in keys)
+        ax.plot(x, y, "o", color="black", ms=7)
+        text = f"rarer: {rarer}, others: {others}\n"
+        text += f"P(sorted) {run['P(sorted)'][-1].mean():.2f}"
+        told.append(f"{text}, {keys[0]} {x:.3f}, {keys[1]} {y:.3f}".replace("\n", ": "))
+        low = rarer == next(iter(mixed))[0]
+        write(ax, text, x, y, (0, -9 if low else 9), va="top" if low else "bottom")
+    for k, (end, axis) in enumerate(((right, 0), (up, 1))):
+        foot, head = (tuple(each.mean(-1).tolist()) for each in (start, end))
+        arrow: Any = {"arrowstyle": "-|>", "lw": 2.5, "mutation_scale": 18}
+        arrow |= {"color": COLOURS[k], "shrinkA": 5, "shrinkB": 5}
+        ax.annotate("", head, foot, arrowprops=arrow)
+        mean, error = mean_and_error(end[axis] - start[axis])
+        text = f"{keys[axis]}\n{mean:+.3f} \u00b1 {error:.3f}".replace("-", "\u2212")
+        at = [(a + b) / 2 for a, b in zip(foot, head, strict=True)]
+        look: Any = ({"away": (0, 5), "va": "bottom"}, {"away": (8, 0), "ha": "left"})
+        write(ax, text, *at, color=COLOURS[k], **look[k])
+        ax.plot(*zip(end.mean(-1).tolist(), both.mean(-1).tolist(), strict=True), "k:")
+    ax.margins(0.35, 0.3)
+    finish(ax, *(f"P({key})" for key in keys))
+    ax.figure.set_label("; ".join(told))
+    return ax
 
 
 def plot_ends(

@@ -1,6 +1,6 @@
 """What notebook 11 alone draws."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ def plot_row(
 
     A triangle stands where a turn begins, and a bar for each mask below what it marks.
     """
-    width = 84  # characters of a line
+    width = 87  # characters of a line
     (ax,), x, y = axes_row(), 0.0, 0.5
     words = [str(tokenizer.decode([token])) for token in row.tolist()]
     bars = dict(zip(masks, ((PI, ""), (GROUND, "////")), strict=False))
@@ -132,8 +132,8 @@ def plot_strays(deltas: Mapping[str, Tensor], strict: Tensor) -> list[Axes]:
         ax.bar(groups, good, 0.8, label="paid by strict", **UP_LOOK)
         ax.bar(groups, bad, 0.8, good, label="paid by form alone", **DOWN_LOOK)
         share = bad.sum() / push.sum()
-        told.append(f"{name}: {share:.2f}")
-        finish(ax, "group", "push", f"{name}:\n{share:.0%} to form alone")
+        told.append(f"{name}: {share:.3f}")
+        finish(ax, "group", "push", f"{name}:\n{share:.1%} to form alone")
         ax.set_ylim(0, 4)
     legend_below(axes)
     for ax in axes:
@@ -141,27 +141,3 @@ def plot_strays(deltas: Mapping[str, Tensor], strict: Tensor) -> list[Axes]:
     text = "The push of each group; share at texts that only form pays"
     describe(axes[0].figure, f"{text}: {', '.join(told)}.")
     return axes
-
-
-def plot_written(
-    written: Mapping[str, list[list[str]]], kind: Callable[[str], str]
-) -> Axes:
-    """The shares of each model's texts that are of each kind. text [problem trial]"""
-    kinds = [[kind(t) for group in texts for t in group] for texts in written.values()]
-    names = sorted({each for row in kinds for each in row})
-    count = len(kinds[0])
-    parts = {
-        name: torch.tensor([row.count(name) / count for row in kinds]) for name in names
-    }
-    looks = [UP_LOOK, DOWN_LOOK, {"fc": GROUND, "ec": FAINT}]
-    (ax,) = axes_row(width=8.0, height=0.75 + 0.6 * len(kinds))
-    divide_bars(ax, parts, [*written], [look | {"lw": 1.5} for look in looks])
-    ax.set(xlabel=f"share of {count} texts", xlim=(0, 1))
-    legend_above(ax)
-    hide_thin(ax)
-    told = [
-        f"{model} " + ", ".join(f"{name} {parts[name][i]:.2f}" for name in names)
-        for i, model in enumerate(written)
-    ]
-    describe(ax.figure, f"Shares of texts: {'; '.join(told)}.")
-    return ax
