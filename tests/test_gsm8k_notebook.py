@@ -5,6 +5,7 @@ from pathlib import Path
 import matplotlib.pyplot as plt
 import nbformat
 import pytest
+import torch
 
 NOTEBOOK = Path(__file__).parents[1] / "notebooks" / "11_gsm8k_data.ipynb"
 
