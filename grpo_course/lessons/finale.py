@@ -295,7 +295,8 @@ def new_rows(rows: Run) -> tuple[str, dict[str, str]]:
 def changes(rows: Run) -> dict[str, Tensor]:
     """What became of the new rows: 1 won, -1 lost, else 0. -> [seed row] of each"""
     start, ends = new_rows(rows)
-    many = [test["seed"] for test in rows["planned"] if test["num_prompts"] > 8]
+    of_many = [test["seed"] for test in rows["planned"] if test["num_prompts"] > 8]
+    many = [*dict.fromkeys(of_many)]  # a run that went on counts once, as it was first
     kinds = {
         f"GRPO, {len(many)} seeds": [ends[f"GRPO, seed {seed}"] for seed in many],
         "imitation": [end for name, end in ends.items() if name.startswith("imit")],
