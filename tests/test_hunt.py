@@ -438,7 +438,7 @@ PAST_IT = {
     ),
     "the KL above the reference": (
         loss_pulls_right,
-        "above < 0 < below => 0 < below",
+        "kl[0] < 0 < kl[1] => 0 < kl[1]",
         "its KL pulls every token up",
     ),
 }

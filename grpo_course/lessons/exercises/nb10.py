@@ -299,10 +299,14 @@ def loss_pulls_right(make_trainer):
         return -torch.autograd.grad(losses.sum(), new)[0].item()
 
     same, risen, fallen = -2.0, -3.0, -1.0
-    good = pull(same, 1.0) > 0 and pull(risen, 1.0) == 0 and pull(fallen, 1.0) > 0
-    bad = pull(same, -1.0) < 0 and pull(risen, -1.0) < 0 and pull(fallen, -1.0) == 0
-    above, below = (pull(same, 0.0, reference, 1.0) for reference in (-3.0, -1.0))
-    return good and bad and above < 0 < below
+    good = [pull(old, 1.0) for old in (same, risen, fallen)]
+    bad = [pull(old, -1.0) for old in (same, risen, fallen)]
+    kl = [pull(same, 0.0, reference, 1.0) for reference in (-3.0, -1.0)]
+    for name, pulls in {"delta 1": good, "delta -1": bad, "KL": kl}.items():
+        print(f"pulls, {name:8}", *(f"{each + 0:5.2f}" for each in pulls))
+    good_is_right = good[0] > 0 and good[1] == 0 and good[2] > 0
+    bad_is_right = bad[0] < 0 and bad[1] < 0 and bad[2] == 0
+    return good_is_right and bad_is_right and kl[0] < 0 < kl[1]
 
 
 loss_pulls_right.insight = (
@@ -359,19 +363,18 @@ And do your tokens lie outside 0.8 to 1.2, on the side that you mean? A token ha
 risen where its old log-probability is the smaller one.
 -torch.autograd => torch.autograd | The other way round: an optimizer goes against the \
 gradient, so the pull is minus the gradient.
-good and bad and => | You ask about the KL alone. Ask about a good token and a bad \
+good_is_right and bad_is_right and => | You ask about the KL alone. Ask about a good token and a bad \
 one, too, where the policy is as it was, where it has risen, and where it has fallen.
-and above < 0 < below => | You never ask about the KL. With a delta of 0 and a beta \
+and kl[0] < 0 < kl[1] => | You never ask about the KL. With a delta of 0 and a beta \
 of your own, nothing else pulls.
-and pull(fallen, 1.0) > 0 => && and pull(risen, -1.0) < 0 => | You ask where a token \
+and good[2] > 0 => && and bad[1] < 0 => | You ask where a token \
 must be let go. Ask also where it must not: a good one that has fallen, and a bad one \
 that has risen, are pulled though their ratio is outside the range.
-and pull(risen, 1.0) == 0 => && and pull(fallen, -1.0) == 0 => | You never ask whether \
+and good[1] == 0 => && and bad[2] == 0 => | You never ask whether \
 the loss lets go. Outside the range, a good token that has risen and a bad one that \
 has fallen get no pull.
-pull(fallen, 1.0) > 0 => pull(fallen, 1.0) == 0 && pull(risen, -1.0) < 0 => \
-pull(risen, -1.0) == 0 | Outside the range, not every token is let go: a good one that \
+good[2] > 0 => good[2] == 0 && bad[1] < 0 => bad[1] == 0 | Outside the range, not every token is let go: a good one that \
 has fallen is still pulled up, and a bad one that has risen is still pushed down.
-above < 0 < below => 0 < below | You ask below the reference alone, where a pull that \
+kl[0] < 0 < kl[1] => 0 < kl[1] | You ask below the reference alone, where a pull that \
 is the same everywhere looks right. Ask above it as well.
 """
