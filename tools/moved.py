@@ -8,14 +8,16 @@ Notebook 18 asks whether any change of the weights as small as a run's wins the 
 rows. The first moves every weight up or down by lot, as far as eight updates of a run
 can move one at most. The second imitates GSM8K's solutions for as many steps, at the
 rate of a run. Both then answer the 192 rows that chose nothing, greedily, in float32.
-In grpo_course/lessons/rows.json, under "moved". (For those that are kept, a script did
-the same, and read the opening that all prompts share once: its answers before the
-change came out as the runs had them.)
+In grpo_course/lessons/rows.json, under "moved". `--out` keeps the model, for
+`tools.rows --test`. (For those that are kept, a script did the same, and read the
+opening that all prompts share once: its answers before the change came out as the runs
+had them.)
 """
 
 import argparse
 import random
 from dataclasses import replace
+from pathlib import Path
 
 import torch
 from transformers import PreTrainedTokenizerBase
@@ -74,6 +76,7 @@ def main() -> None:
     parser.add_argument("--model", default=CONFIG.model)
     parser.add_argument("--data", default="gsm8k")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--out", type=Path, help="a folder for the moved model")
     parser.add_argument("--size", type=float, default=SIZE, help="of the signs")
     options = parser.parse_args()
     settings = {"data": options.data}
@@ -89,6 +92,9 @@ def main() -> None:
     else:
         name = "imitation"
         imitate(policy, tokenizer, config, options.seed)
+    if options.out:
+        model.save_pretrained(options.out)
+        tokenizer.save_pretrained(options.out)
     found, after = answers(policy, environment, qwen.MARK)
     others = sum(old != new for old, new in zip(before, after, strict=True))
     end = found | {"other_texts": others}

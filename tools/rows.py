@@ -7,6 +7,7 @@
 .venv/bin/python -m tools.rows --model models/qwen --sample
 .venv/bin/python -m tools.rows --run runs/planned --sample
 .venv/bin/python -m tools.rows --model models/qwen --supervise
+.venv/bin/python -m tools.rows --model runs/imitation --test --name imitation --seed 0
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
@@ -20,9 +21,11 @@ The fifth samples eight answers of the model before training to 96 of the new ro
 those that are kept, the opening that all prompts share was read once for all rows, by
 a script: 64 greedy answers came out as here.) The next samples as many of the same rows
 after a run; `--temperature 0.7` samples them cooler. Then the rival: the same model
-imitates solutions of GSM8K, with the prompt of the run. The last trains for a coin, and
-the third reads it. Written to grpo_course/lessons/rows.json. The first three take some
-minutes each on two cores, the others half an hour or more.
+imitates solutions of GSM8K, with the prompt of the run. `--test` asks a model, or a run
+at its end, the first 256 of GSM8K's own test rows. (There, too, a script read the
+opening once.) The last trains for a coin, and the third reads it. Written to
+grpo_course/lessons/rows.json. The first three take some minutes each on two cores, the
+others half an hour or more.
 """
 
 import argparse
@@ -270,6 +273,15 @@ def sampled(config: GRPOConfig, temperature: float) -> dict[str, int]:
     return found
 
 
+def on_test_rows(config: GRPOConfig) -> dict[str, Any]:
+    """What a model, in a folder of its own or of a checkpoint, makes of test rows."""
+    model, tokenizer = load_model(str(config.model)), load_tokenizer(str(config.model))
+    policy = make_policy(config, model, tokenizer)
+    problems = load_problems(config, "test", PLANNED)
+    found, _ = answers(policy, make_environment(config, problems, tokenizer), qwen.MARK)
+    return found
+
+
 def keep(kind: str, found: dict) -> None:
     """Write it in its place: another of its name and seed goes."""
     kept, mark = read_rows(), (found["name"], found["seed"])
@@ -292,6 +304,7 @@ def main() -> None:
     parser.add_argument("--planned", action="store_true", help="ask it 256 rows")
     parser.add_argument("--smaller", action="store_true", help="ask it one prompt")
     parser.add_argument("--sample", action="store_true", help="ask 96 rows, sampled")
+    parser.add_argument("--test", action="store_true", help="ask it 256 test rows")
     parser.add_argument("--temperature", type=float, default=1.0, help="of samples")
     parser.add_argument("--supervise", action="store_true", help="imitate solutions")
     parser.add_argument("--seed", type=int, default=0, help="of the imitation")
@@ -300,15 +313,21 @@ def main() -> None:
     if options.run and options.planned:
         keep("planned", of_run(options.run, options.name, PLANNED))
         return
-    if options.sample:
+    if options.sample or options.test:
         if options.run:
-            newest = checkpoint_path(options.run, saved_epochs(options.run)[-1])
+            updates = saved_epochs(options.run)[-1]
+            newest = checkpoint_path(options.run, updates)
             config = replace(saved_config(options.run), model=str(newest))
             name = f"seed {config.seed}"
         else:
             config = replace(CONFIG, model=options.model, dtype=options.dtype)
             config = replace(config, task_settings={"data": options.data})
-            name = "before"
+            name, updates = "before", 0
+        if options.test:
+            seed = config.seed if options.run else options.seed
+            told = {"name": options.name, "seed": seed, "updates": updates}
+            keep("test", told | {"end": on_test_rows(config)})
+            return
         if options.temperature != 1:
             name += f", at {options.temperature:g}"
         found = {name: sampled(config, options.temperature)}

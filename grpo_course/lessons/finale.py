@@ -11,7 +11,6 @@ import itertools
 import json
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from math import comb
 from pathlib import Path
 from statistics import multimode
 from textwrap import fill, shorten
@@ -273,12 +272,6 @@ def turned(before: str, after: str) -> tuple[int, int]:
     return pairs.count(("1", "0")), pairs.count(("0", "1"))
 
 
-def won_by(start: str, *ends: str) -> set[int]:
-    """The places of the rows that were wrong at the start and right at all of these."""
-    every = enumerate(zip(start, *ends, strict=True))
-    return {row for row, (old, *new) in every if old == "0" and "0" not in new}
-
-
 def new_rows(rows: Run) -> tuple[str, dict[str, str]]:
     """The rows that chose nothing: before training, and at the end of each run."""
     tests = rows["planned"]
@@ -302,10 +295,15 @@ def changes(rows: Run) -> dict[str, Tensor]:
         "imitation": [end for name, end in ends.items() if name.startswith("imit")],
     }
 
-    def marks(*texts: str) -> Tensor:
-        return torch.tensor([[*map(int, text)] for text in texts]).double()
+    return {
+        name: torch.stack([marks(text) for text in texts]) - marks(start)
+        for name, texts in kinds.items()
+    }
 
-    return {name: marks(*texts) - marks(start) for name, texts in kinds.items()}
+
+def marks(text: str) -> Tensor:
+    """A row's mark each: 1 where it is right. -> [row]"""
+    return torch.tensor([*map(int, text)]).double()
 
 
 def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
@@ -373,7 +371,7 @@ def print_tests(rows: Run, by_chance: Chance) -> None:
     """What each planned run came to, greedily, and how often chance goes so far."""
     start, ends = new_rows(rows)
     print("                      ----- 192 new rows -----     -- all 256 --")
-    print("updates problems seed right lost  won   chance     form  cut off")
+    print("updates problems seed right lost  won  p-value     form  cut off")
     known = rows["planned"][0]["begun"]
     counts = f"{start.count('1'):6d}{known['form']:28d}{known['cut_off']:9d}"
     print(f"{'before':21s}{counts}")
@@ -387,11 +385,26 @@ def print_tests(rows: Run, by_chance: Chance) -> None:
 def print_moved(rows: Run, by_chance: Chance) -> None:
     """What became of the new rows where the weights were moved without a reward."""
     start, ends = new_rows(rows)
-    print("                              other texts  lost  won  by chance")
+    print("                              other texts  lost  won  p-value")
     moved = [*ends.items()][len(rows["planned"]) :]
     for (name, end), one in zip(moved, rows["moved"], strict=True):
         texts, (lost, won) = one["end"]["other_texts"], turned(start, end)
-        print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):11.3f}")
+        print(f"{name:28s}{texts:13d}{lost:6d}{won:5d}{by_chance(lost, won):9.3f}")
+
+
+def print_on_test_rows(rows: Run, by_chance: Chance) -> dict[str, Tensor]:
+    """GSM8K's own test rows: what is right before and after. -> as `changes`"""
+    start, *ends = (one["end"] | one for one in rows["test"])
+    found: dict[str, list[Tensor]] = {}
+    print("256 test rows            right lost  won  p-value     form  cut off")
+    print(f"before{start['right']:24d}{start['form']:28d}{start['cut_off']:9d}")
+    for one in ends:
+        (lost, won), name = turned(start["rows"], one["rows"]), one["name"]
+        told = f"{name + ', seed ' + str(one['seed']):24s}{one['right']:6d}{lost:5d}"
+        told += f"{won:5d}{by_chance(lost, won):9.3f}"
+        print(f"{told}{one['form']:9d}{one['cut_off']:9d}")
+        found.setdefault(name, []).append(marks(one["rows"]) - marks(start["rows"]))
+    return {name: torch.stack(each) for name, each in found.items()}
 
 
 def binomial(count: int, chance: float) -> Tensor:
@@ -436,28 +449,6 @@ def try_plan(by_chance: Chance, rows: int, looks: int, bar: float) -> None:
         fooled <= 0.05,
         f"experiments without one in which {looks} looks are fooled: {fooled:.0%}",
     )
-
-
-def at_random(start: str, one: str, two: str) -> float:
-    """How many won rows two ends would share on average, had they drawn by lot."""
-    won = [len(won_by(start, end)) for end in (one, two)]
-    return won[0] * won[1] / start.count("0")
-
-
-def try_pair(rows: Run, one: str, two: str) -> None:
-    """Print how many won rows two ends share, and what notebook 18's claim lacks."""
-    start, ends = new_rows(rows)
-    if one == two or not {one, two} <= set(ends):
-        return tell(False, f"name two of these: {'; '.join(ends)}")
-    first, second = (len(won_by(start, ends[name])) for name in (one, two))
-    both, wrong = len(won_by(start, ends[one], ends[two])), start.count("0")
-    ways = [comb(first, n) * comb(wrong - first, second - n) for n in range(second + 1)]
-    print(f"won: {first} and {second}, {both} of them by both;", end=" ")
-    print(f"at random {at_random(start, ends[one], ends[two]):.1f}")
-    often = sum(ways) / sum(ways[both:])
-    tell(often > 20, f"random draws share so many or more once in {often:,.0f} times")
-    paid = [name.startswith("GRPO") for name in (one, two)]
-    tell(not all(paid), "one of the two was trained without a reward")
 
 
 def written(
