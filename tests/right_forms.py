@@ -714,6 +714,7 @@ EQUIVALENT: dict[str, set[str]] = {
     "10.1": {"rewards + bonus", "1.0"},
     # Any references on either side and any log-probabilities far enough will do, a beta
     # does no harm at the reference, and a bound may be wide where a neighbour is not.
-    "10.4": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum"},
+    # The 0 that is added to what is printed makes 0.00 of -0.00.
+    "10.4": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum", "each + 0"},
     "15.1": {"1.0"},  # the weight of a reward that stands alone
 }
