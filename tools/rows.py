@@ -7,7 +7,7 @@
 .venv/bin/python -m tools.rows --model models/qwen --sample
 .venv/bin/python -m tools.rows --run runs/planned --sample
 .venv/bin/python -m tools.rows --model models/qwen --supervise
-.venv/bin/python -m tools.rows --model runs/imitation --test --name imitation --seed 0
+.venv/bin/python -m tools.rows --model models/qwen --test --name before --dtype float32
 .venv/bin/python -m grpo_course train --task tools.rows:Coin --out runs/coin
 
 The first answers 64 rows that are held back from training greedily, with 0, 2, 4 and 8
@@ -22,10 +22,10 @@ those that are kept, the opening that all prompts share was read once for all ro
 a script: 64 greedy answers came out as here.) The next samples as many of the same rows
 after a run; `--temperature 0.7` samples them cooler. Then the rival: the same model
 imitates solutions of GSM8K, with the prompt of the run. `--test` asks a model, or a run
-at its end, the first 256 of GSM8K's own test rows. (There, too, a script read the
-opening once.) The last trains for a coin, and the third reads it. Written to
-grpo_course/lessons/rows.json. The first three take some minutes each on two cores, the
-others half an hour or more.
+at its end, the first 256 of GSM8K's own test rows; the imitation is one that
+tools/moved.py kept. (There, too, a script read the opening once.) The last trains for
+a coin, and the third reads it. Written to grpo_course/lessons/rows.json. The first
+three take some minutes each on two cores, the others half an hour or more.
 """
 
 import argparse
@@ -273,15 +273,6 @@ def sampled(config: GRPOConfig, temperature: float) -> dict[str, int]:
     return found
 
 
-def on_test_rows(config: GRPOConfig) -> dict[str, Any]:
-    """What a model, in a folder of its own or of a checkpoint, makes of test rows."""
-    model, tokenizer = load_model(str(config.model)), load_tokenizer(str(config.model))
-    policy = make_policy(config, model, tokenizer)
-    problems = load_problems(config, "test", PLANNED)
-    found, _ = answers(policy, make_environment(config, problems, tokenizer), qwen.MARK)
-    return found
-
-
 def keep(kind: str, found: dict) -> None:
     """Write it in its place: another of its name and seed goes."""
     kept, mark = read_rows(), (found["name"], found["seed"])
@@ -315,18 +306,19 @@ def main() -> None:
         return
     if options.sample or options.test:
         if options.run:
-            updates = saved_epochs(options.run)[-1]
-            newest = checkpoint_path(options.run, updates)
+            newest = checkpoint_path(options.run, saved_epochs(options.run)[-1])
             config = replace(saved_config(options.run), model=str(newest))
             name = f"seed {config.seed}"
         else:
             config = replace(CONFIG, model=options.model, dtype=options.dtype)
             config = replace(config, task_settings={"data": options.data})
-            name, updates = "before", 0
+            name = "before"
         if options.test:
+            asked = replace(config, eval_problems=PLANNED)
+            tried = load_trained(asked, str(config.model), "test")
             seed = config.seed if options.run else options.seed
-            told = {"name": options.name, "seed": seed, "updates": updates}
-            keep("test", told | {"end": on_test_rows(config)})
+            end, _ = answers(*tried, qwen.MARK)
+            keep("test", {"name": options.name, "seed": seed, "end": end})
             return
         if options.temperature != 1:
             name += f", at {options.temperature:g}"

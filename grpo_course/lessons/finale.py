@@ -296,13 +296,13 @@ def changes(rows: Run) -> dict[str, Tensor]:
     }
 
     return {
-        name: torch.stack([marks(text) for text in texts]) - marks(start)
+        name: torch.stack([right_in(text) for text in texts]) - right_in(start)
         for name, texts in kinds.items()
     }
 
 
-def marks(text: str) -> Tensor:
-    """A row's mark each: 1 where it is right. -> [row]"""
+def right_in(text: str) -> Tensor:
+    """1 where a row is right, of a text with a mark for each. -> float64 [row]"""
     return torch.tensor([*map(int, text)]).double()
 
 
@@ -394,16 +394,17 @@ def print_moved(rows: Run, by_chance: Chance) -> None:
 
 def print_on_test_rows(rows: Run, by_chance: Chance) -> dict[str, Tensor]:
     """GSM8K's own test rows: what is right before and after. -> as `changes`"""
-    start, *ends = (one["end"] | one for one in rows["test"])
+    ends = {(one["name"], one["seed"]): one["end"] for one in rows["test"]}
+    start = ends.pop(("before", 0))
     found: dict[str, list[Tensor]] = {}
     print("256 test rows            right lost  won  p-value     form  cut off")
     print(f"before{start['right']:24d}{start['form']:28d}{start['cut_off']:9d}")
-    for one in ends:
-        (lost, won), name = turned(start["rows"], one["rows"]), one["name"]
-        told = f"{name + ', seed ' + str(one['seed']):24s}{one['right']:6d}{lost:5d}"
-        told += f"{won:5d}{by_chance(lost, won):9.3f}"
-        print(f"{told}{one['form']:9d}{one['cut_off']:9d}")
-        found.setdefault(name, []).append(marks(one["rows"]) - marks(start["rows"]))
+    for (name, seed), end in ends.items():
+        lost, won = turned(start["rows"], end["rows"])
+        told = f"{f'{name}, seed {seed}':24s}{end['right']:6d}{lost:5d}{won:5d}"
+        print(f"{told}{by_chance(lost, won):9.3f}{end['form']:9d}{end['cut_off']:9d}")
+        change = right_in(end["rows"]) - right_in(start["rows"])
+        found.setdefault(name, []).append(change)
     return {name: torch.stack(each) for name, each in found.items()}
 
 

@@ -363,8 +363,9 @@ And do your tokens lie outside 0.8 to 1.2, on the side that you mean? A token ha
 risen where its old log-probability is the smaller one.
 -torch.autograd => torch.autograd | The other way round: an optimizer goes against the \
 gradient, so the pull is minus the gradient.
-good_is_right and bad_is_right and => | You ask about the KL alone. Ask about a good token and a bad \
-one, too, where the policy is as it was, where it has risen, and where it has fallen.
+good_is_right and bad_is_right and => | You ask about the KL alone. Ask about a good \
+token and a bad one, too, where the policy is as it was, where it has risen, and \
+where it has fallen.
 and kl[0] < 0 < kl[1] => | You never ask about the KL. With a delta of 0 and a beta \
 of your own, nothing else pulls.
 and good[2] > 0 => && and bad[1] < 0 => | You ask where a token \
@@ -373,8 +374,9 @@ that has risen, are pulled though their ratio is outside the range.
 and good[1] == 0 => && and bad[2] == 0 => | You never ask whether \
 the loss lets go. Outside the range, a good token that has risen and a bad one that \
 has fallen get no pull.
-good[2] > 0 => good[2] == 0 && bad[1] < 0 => bad[1] == 0 | Outside the range, not every token is let go: a good one that \
-has fallen is still pulled up, and a bad one that has risen is still pushed down.
+good[2] > 0 => good[2] == 0 && bad[1] < 0 => bad[1] == 0 | Outside the range, not \
+every token is let go: a good one that has fallen is still pulled up, and a bad one \
+that has risen is still pushed down.
 kl[0] < 0 < kl[1] => 0 < kl[1] | You ask below the reference alone, where a pull that \
 is the same everywhere looks right. Ask above it as well.
 """
