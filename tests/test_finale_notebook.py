@@ -20,7 +20,7 @@ from grpo_course.classroom.live import LiveCurve
 from grpo_course.lessons import finale
 from grpo_course.lessons.exercises.nb12 import found, is_lost
 from grpo_course.lessons.exercises.nb18 import by_chance
-from grpo_course.lessons.pictures.nb18 import balance, plot_balances
+from grpo_course.lessons.pictures.nb18 import balance, plot_balances, plot_sampled
 from grpo_course.loop import half_width
 from grpo_course.text import qwen, smollm2
 from grpo_course.text.environment import Environment
@@ -422,12 +422,13 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
     assert won == sorted(kinds["won by a run"])
     asked = [str(row) for each in sample_slices(rows["planned"]) for row in each]
     assert all(asked == [*right] for right in rows["sampled"].values())
-    share = finale.print_sampled(rows, "seed 7")
-    lines = capsys.readouterr().out.splitlines()
-    assert [line[23:49].split() for line in lines[1:4]] == [
-        ["24", "0.17"],
-        ["36", "0.09"],
-        ["36", "0.02"],
+    shares, _ = finale.sampled_shares(rows, "seed 7")
+    assert [(kind[-8:-5], round(share[0], 2)) for kind, share in shares.items()][
+        :3
+    ] == [
+        ("(24", 0.17),
+        ("(36", 0.09),
+        ("(36", 0.02),
     ]
     weighted = sum(
         len(each) * sum(right) / len(right) / 8 / 192
@@ -436,10 +437,14 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
             [rows["sampled"]["seed 7"][str(row)] for row in each if str(row) in asked]
         ]
     )
-    assert share == pytest.approx(weighted) and 0.05 < share < 0.1
-    finale.print_sampled(rows, "seed 7", "before, at 0.7")
-    last = capsys.readouterr().out.splitlines()[-1].split()
-    assert last[3:] == ["+0.03", "±", "0.02"] * 2  # sure, and the rival gains as much
+    share = plot_sampled(rows, "seed 7", "before, at 0.7")
+    assert shares["the 192 rows, weighted"][1] == pytest.approx(weighted)
+    assert 0.05 < weighted < share < 0.1  # the rival gains as much, and both are sure
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[2][:14] for line in told] == [
+        "+0.031 ± 0.021",
+        "+0.033 ± 0.021",
+    ]
 
 
 def test_an_interval_leaves_out_zero_where_the_sign_test_is_sure():

@@ -325,31 +325,30 @@ def kinds_of_rows(planned: Sequence[Run]) -> dict[str, list[int]]:
     return found
 
 
-def print_sampled(rows: Run, *ways: str) -> float:
-    """The share of right samples by kind of row, and of all. -> that of the last way
+def sampled_shares(
+    rows: Run, *ways: str
+) -> tuple[dict[str, list[float]], list[tuple[float, float]]]:
+    """The share of right samples, and how far it rose over rows new to the runs.
 
-    In the last two lines each kind of row weighs as much as it has new rows.
+    -> before and after each way, by kind of row and weighted as the kinds occur;
+    and for each way the rise of the weighted share, with its half-width over rows
     """
-    asked = {name: rows["sampled"][name] for name in ("before", *ways)}
+    asked = [rows["sampled"][name] for name in ("before", *ways)]
     kinds = kinds_of_rows(rows["planned"])
-    print("right, of all samples  rows" + "".join(f"{name:>17s}" for name in asked))
-    means, widths = [], []  # [kind sampling], weighted
+    shares, widths = {}, []  # [sampling] each
+    everything = torch.zeros(len(asked), dtype=torch.float64)
     for kind, every in kinds.items():
-        few = [str(row) for row in every if str(row) in asked["before"]]
-        right = torch.tensor([[of[row] / 8 for row in few] for of in asked.values()])
-        told = "".join(f"{share:17.2f}" for share in right.mean(1))
-        print(f"{kind:23s}{len(few):4d}{told}")
+        few = [str(row) for row in every if str(row) in asked[0]]
+        right = torch.tensor([[of[row] / 8 for row in few] for of in asked]).double()
+        shares[f"{kind} ({len(few)} rows)"] = right.mean(1).tolist()
         weight = len(every) / sum(map(len, kinds.values()))
-        means.append(weight * right.double().mean(1))
-        more = (right - right[0]).tolist()
+        everything += weight * right.mean(1)
+        more = (right[1:] - right[0]).tolist()
         widths.append([weight * half_width(each) for each in more])
-    shares, wide = torch.stack(means).sum(0), torch.tensor(widths).norm(dim=0)
-    told = "".join(f"{share:17.2f}" for share in shares)
-    print(f"{'the 192 rows, weighted':27s}{told}")
-    gains = zip((shares - shares[0]).tolist(), wide.tolist(), strict=True)
-    told = "".join(f"{f'{gain:+.2f} ± {half:.2f}':>17s}" for gain, half in gains)
-    print(f"{'more than before':27s}{'':17s}{told[17:]}")
-    return shares[-1].item()
+    shares["the 192 rows, weighted"] = everything.tolist()
+    rises = (everything[1:] - everything[0]).tolist()
+    halves = torch.tensor(widths).norm(dim=0).tolist()
+    return shares, list(zip(rises, halves, strict=True))
 
 
 def print_ends(rows: Run) -> None:

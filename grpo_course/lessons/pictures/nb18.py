@@ -15,7 +15,7 @@ from grpo_course.classroom.plots import (
     finish,
     legend_below,
 )
-from grpo_course.lessons.finale import Run
+from grpo_course.lessons.finale import Run, sampled_shares
 
 
 def balance(lost: int, won: int) -> tuple[float, float]:
@@ -55,6 +55,35 @@ def plot_balances(pairs: Mapping[str, tuple[int, int]], rows: int) -> Axes:
     xlabel = f"of {rows} rows: won less lost (dashed: five in a hundred, {five:.1f})"
     finish(ax, xlabel, "").grid(visible=False, axis="y")
     return ax
+
+
+def plot_sampled(rows: Run, *ways: str) -> float:
+    """The share of right samples before, and after each way. -> that of the last one
+
+    The lines of the last row are the 95 % intervals of what it rose by.
+    """
+    shares, rises = sampled_shares(rows, *ways)
+    ax, told = axes_row(width=8, height=3)[0], []
+    start = shares["the 192 rows, weighted"][0]
+    for k, name in enumerate(("before", *ways)):
+        colour, mark = ("black", *COLOURS)[k], "oD^"[k]
+        up = [place + 0.22 * (k - 0.5 * len(ways)) for place in range(len(shares))]
+        ax.plot([each[k] for each in shares.values()], up, mark, c=colour, label=name)
+        if k:
+            rise, half = rises[k - 1]
+            ends = start + rise - half, start + rise + half
+            ax.plot(ends, [up[-1]] * 2, color=colour, lw=2)
+            print(f"{name}: {rise:+.3f} ± {half:.3f} more right than before")
+    for kind, each in shares.items():
+        told.append(f"{kind}: {', '.join(f'{share:.2f}' for share in each)}")
+    ax.axvline(start, ymax=0.25, color="black", lw=1)
+    ax.set_yticks(range(len(shares)), list(shares))
+    ax.set_ylim(len(shares) - 0.5, -0.5)
+    ax.set_xlim(0, None)
+    describe(ax.figure, f"Right before, {', '.join(ways)}. {'; '.join(told)}.")
+    finish(ax, "share of the samples that are right", "").grid(visible=False, axis="y")
+    legend_below([ax])
+    return shares["the 192 rows, weighted"][-1]
 
 
 def plot_updates(runs: Mapping[str, Sequence[Run]]) -> list[Axes]:
