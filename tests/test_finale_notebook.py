@@ -423,13 +423,8 @@ def test_18_tells_which_rows_moved_and_the_tool_asked_as_many_of_each_kind(capsy
     asked = [str(row) for each in sample_slices(rows["planned"]) for row in each]
     assert all(asked == [*right] for right in rows["sampled"].values())
     shares, _ = finale.sampled_shares(rows, "seed 7")
-    assert [(kind[-8:-5], round(share[0], 2)) for kind, share in shares.items()][
-        :3
-    ] == [
-        ("(24", 0.17),
-        ("(36", 0.09),
-        ("(36", 0.02),
-    ]
+    begun = [(kind[-8:-6], round(share[0], 2)) for kind, share in shares.items()]
+    assert begun[:3] == [("24", 0.17), ("36", 0.09), ("36", 0.02)]
     weighted = sum(
         len(each) * sum(right) / len(right) / 8 / 192
         for each in kinds.values()
