@@ -76,8 +76,10 @@ def plot_gap(log_probs: Tensor, ref_log_probs: Tensor) -> Axes:
     return legend_above(finish(ax, r"$x = \pi_{ref}\,/\,\pi$", r"$x - 1$ and $\log x$"))
 
 
-def plot_runs(seen: Mapping[str, Tensor], names: Sequence[str]) -> list[Axes]:
-    """What was seen at every tenth step: thin lines for seeds, a thick one for the mean.
+def plot_runs(
+    seen: Mapping[str, Tensor], names: Sequence[str], policy: int
+) -> list[Axes]:
+    """What was seen at every tenth step: seeds thin, their mean and one policy thick.
 
     seen[name] is [look seed].
     """
@@ -85,9 +87,11 @@ def plot_runs(seen: Mapping[str, Tensor], names: Sequence[str]) -> list[Axes]:
     for ax, name in zip(axes, names, strict=True):
         steps = range(0, 10 * len(seen[name]), 10)
         ax.plot(steps, seen[name], color=COLOURS[5], lw=0.7)
-        ax.plot(steps, seen[name].mean(-1), color=COLOURS[0], lw=3)
+        ax.plot(steps, seen[name].mean(-1), color=COLOURS[0], lw=3, label="mean of 32")
+        one = seen[name][:, policy]
+        ax.plot(steps, one, color=COLOURS[1], ls="--", lw=3, label=f"policy {policy}")
         finish(ax, "step", name)
-    plt.tight_layout()
+    legend_below(axes)
     return axes
 
 
@@ -145,8 +149,8 @@ def plot_ends(
         ax.plot(x, mean, "os^"[k], color=COLOURS[k], label=name)
         ax.vlines(x, mean - error, mean + error, color=COLOURS[k])
     levels = {"start": start, "no KL": free["P(sorted)"][-1].mean().item()}
-    for name, level in levels.items():
-        ax.axhline(level, color="black", ls="--")
+    for (name, level), line in zip(levels.items(), ("--", ":"), strict=True):
+        ax.axhline(level, color="black", ls=line)
         write(ax, name, math.sqrt(betas[0] * betas[1]), level, (0, 4), va="bottom")
     ax.set(xscale="log", xticks=betas, xticklabels=betas)
     ax.margins(y=0.12)
