@@ -20,7 +20,7 @@ from grpo_course.classroom.plots import (
 )
 from grpo_course.lessons.pictures.shared import draw_costs
 
-WELL, ILL = COLOURS[0], COLOURS[1]
+WELL, ILL = COLOURS[0], COLOURS[1]  # for the reward; whatever else is grey or black
 MIDDLE: dict[str, Any] = {"ha": "center", "va": "center"}
 
 # Title of a small plot -> what it draws of the log.
@@ -60,7 +60,7 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
             low, high = runs.aminmax(dim=0)
             steps, grey = range(len(curve)), "0.8"
             ax.fill_between(steps, low, high, color=grey, lw=1.5, label=band)
-            ax.plot(curve, color=ILL, lw=1.8, label="this run")
+            ax.plot(curve, color="black", lw=1.8, label="this run")
         if here.abs().max() > FAR * usual.abs().max():
             title += ", log scale"
             if min(here.abs().min(), usual.abs().min()) > 0:
@@ -100,7 +100,7 @@ def plot_matrix(rows: Mapping[str, Any], order: Sequence[int], num_lower: int) -
         table.append([worst, *said])
     size = 3.0 + 0.22 * len(order), 1.45 + 0.24 * len(rows)
     ax = axes_grid(1, 1, *size)[0][0]
-    shades = {"silent": "#E6E6E6", "fires": WELL, "error": ILL}
+    shades = {"silent": "#E6E6E6", "fires": "0.35", "error": ILL}
     look: dict[str, Any] = {
         "cmap": ListedColormap([*shades.values()]),
         "vmin": 0,
