@@ -17,6 +17,7 @@ from grpo_course.classroom.plots import (
     FAINT,
     LINED,
     PI,
+    PI_OLD,
     SIGNS,
     axes_row,
     cells,
@@ -26,6 +27,7 @@ from grpo_course.classroom.plots import (
     finish,
     legend_above,
     plot_bands,
+    write,
 )
 from grpo_course.formulas import EPSILON
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
@@ -68,24 +70,34 @@ def plot_panel(runs: dict[str, History], names: Sequence[str]) -> list[Axes]:
         if legend := ax.get_legend():
             legend.remove()  # one for the whole panel instead
         ax.set_title(PANEL[name], pad=6)
+        if name == "loss":
+            ax.axhline(0, color=FAINT, lw=1, zorder=1)
         if name in ("tied_groups", "clip_fraction"):
             ax.set_ylim(-0.05, 1.05)
         elif max(curve.max() - curve.min() for curve in curves.values()) < 1e-5:
             ax.set(ylim=(-0.1, 0.1), yticks=(-0.1, 0, 0.1))  # no zooming in on rounding
     figure.supxlabel("epoch")
-    lines = grid[0].get_legend_handles_labels()
-    figure.legend(*lines, loc="outside upper center", ncols=len(runs))
+    if len(runs) > 1:
+        lines = grid[0].get_legend_handles_labels()
+        figure.legend(*lines, loc="outside upper center", ncols=len(runs))
     return list(grid)
 
 
-def plot_two_steps(runs: Mapping[str, History], count: int = 12) -> Axes:
-    """The loss of the first rollouts, of runs with two inner steps on each.
+def plot_two_steps(runs: Mapping[str, History], count: int = 12) -> list[Axes]:
+    """The loss of runs with two inner steps on each rollout: of the first ones, of all.
 
-    A filled dot is the loss before the first step, a hollow one that after it.
+    A filled dot is the loss before the first step, a hollow one that after it; of all
+    rollouts the former alone is drawn.
     """
+    ax, right = axes_row(2, width=11.0, height=4.0)
+    starts = {name: run.epochs("loss") for name, run in runs.items()}
+    plot_bands(starts, "", "rollout, all of them", ax=right)
+    if legend := right.get_legend():
+        legend.remove()  # as on the left
+    right.set_title("before the first step alone", pad=6)
     curves = {name: run.curve("loss")[: 2 * count] for name, run in runs.items()}
     places = (torch.arange(2 * count) / 2).tolist()
-    ax = plot_bands(curves, "loss", "rollout", x=places, ax=axes_row(height=3.6)[0])
+    plot_bands(curves, "loss", f"rollout, the first {count}", x=places, ax=ax)
     marks: dict[str, Any] = {"ls": "", "ms": 6, "zorder": 3}
     for curve, colour in zip(curves.values(), COLOURS, strict=False):
         for step, fill in enumerate((colour, "white")):
@@ -95,26 +107,36 @@ def plot_two_steps(runs: Mapping[str, History], count: int = 12) -> Axes:
         ax.plot([], [], "o", color="black", mfc=fill, label=label, **marks)
     told = [
         f"{name}, before a rollout's first step from {curve[0].mean():.3f} to "
-        f"{curve[-2].mean():.3f}, after it from {curve[1].mean():.3f} to "
-        f"{curve[-1].mean():.3f}"
+        f"{curve[-2].mean():.3f} and at last {starts[name][-1].mean():.3f}, after it "
+        f"from {curve[1].mean():.3f} to {curve[-1].mean():.3f}"
         for name, curve in curves.items()
     ]
-    describe(ax.figure, f"The loss over the first rollouts: {'; '.join(told)}.")
-    return legend_above(ax)
+    describe(ax.figure, f"The loss over {count} rollouts: {'; '.join(told)}.")
+    legend_above(ax)
+    plt.tight_layout()
+    return [ax, right]
 
 
 # What a row of `plot_logs` shows: title, columns of the log, each with its inner step.
 LOGGED = (
     ("loss", (("loss", 0), ("loss", 3))),
-    ("mean reward", (("mean_reward", 0),)),
+    ("mean reward\n(of 3 points)", (("mean_reward", 0),)),
     ("gradient norm", (("gradient_norm", 0),)),
-    ("ratios, step 3", (("ratio_min", 3), ("ratio_max", 3))),
-    ("tied groups", (("tied_groups", 0),)),
-    ("entropy", (("sampled_entropy", 0),)),
+    ("ratios, step 3\n(grey: clip range)", (("ratio_min", 3), ("ratio_max", 3))),
+    ("tied groups\n(share)", (("tied_groups", 0),)),
+    ("entropy\n(nats a token)", (("sampled_entropy", 0),)),
 )
-# How the two columns of a small plot look, and those of the loss.
-TWO = ({"ls": "-", "color": PI, "lw": 2}, {"ls": "--", "color": PI, "lw": 2})
-STEPS = ({"color": "#c0c0c0", "lw": 5}, {"color": PI, "lw": 2})
+# How the two columns of a small plot look, and in the first row their names' height.
+LOOKS = {
+    "loss": (
+        ({"color": PI_OLD, "lw": 5}, "step 0", 0.06),
+        ({"color": PI, "lw": 2}, "step 3", -0.06),
+    ),
+    "ratios": (
+        ({"color": PI, "lw": 2}, "smallest", 0.125),
+        ({"color": PI, "lw": 2, "ls": "--"}, "largest", 5.0),
+    ),
+}
 
 
 def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
@@ -132,30 +154,31 @@ def plot_logs(logs: Mapping[str, History]) -> list[Axes]:
     for row, (letter, log) in zip(grid, logs.items(), strict=True):
         frame = log.frame()
         for ax, (title, columns) in zip(row, LOGGED, strict=True):
-            looks = STEPS if title == "loss" else TWO
-            for (name, step), look in zip(columns, looks, strict=False):
+            kind, first = title.split(",")[0], ax.get_subplotspec().is_first_row()
+            looks = LOOKS.get(kind, (({"color": PI, "lw": 2}, "", 0.0),))
+            for (name, step), (look, beside, height) in zip(columns, looks):
                 curve = frame.xs(step, level="step")[name]
-                if name.startswith("ratio"):
+                if kind == "ratios":
                     curve = curve.clip(0.1, 10)  # a bad run leaves every scale
-                label = f"loss, step {step}" if name == "loss" else name
-                ax.plot(curve, label=label, **look)
-            if title == "loss":
+                ax.plot(curve, **look)
+                if first:
+                    place = {"color": look["color"], "ha": "right", "va": "center"}
+                    ax.text(curve.index[-1], height, beside, **place)
+            if kind == "loss":
                 ax.set_ylim(-0.1, 0.2)  # no zooming in on rounding
-                losses = ax.get_legend_handles_labels()
-            elif title.startswith("ratio"):
-                ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP, label="clip range")
+            elif kind == "ratios":
+                ax.axhspan(1 - EPSILON, 1 + EPSILON, **CLIP)
                 ax.set(yscale="log", ylim=(0.08, 12.5))
                 ax.set_yticks([0.1, 1, 10], ["≤0.1", "1", "≥10"])
                 ax.minorticks_off()
-                ratios = ax.get_legend_handles_labels()
-            if ax.get_subplotspec().is_first_row():
+            elif kind.startswith("mean reward"):
+                ax.set_yticks([0, 1.5, 3])
+            if first:
                 ax.set_title(title, fontsize=11)
         row[0].set_ylabel(letter, rotation=0, weight="bold", labelpad=12, va="center")
         ends = frame.mean_reward.iloc[[0, -1]].tolist()
         told.append(f"{letter}, reward from {ends[0]:.2f} to {ends[1]:.2f}")
     figure.supxlabel("epoch")
-    handles, labels = (a + b for a, b in zip(losses, ratios, strict=True))
-    figure.legend(handles, labels, loc="outside upper center", ncols=5)
     describe(figure, f"Seven numbers of six logs over the epochs: {'; '.join(told)}.")
     return list(grid.flat)
 
@@ -198,7 +221,7 @@ def plot_pushes(
     right.axis("off")
     corners = [f"answer {n}, $R$ = {reward:g}" for n, reward in zip("ABC", rewards)]
     name_corners(right, corners)
-    right.set_title("the pushes do not add up to 0 (drawn twice as long)")
+    right.set_title("the pushes, end to end, do not\n(drawn twice as long)")
     told = ", ".join(f"{n} {push:+.3g}" for n, push in zip("ABC", pushes.sum(dim=0)))
     describe(right.figure, f"Deltas add up to {deltas.sum():g}, the pushes to {told}.")
     plt.tight_layout()
@@ -216,7 +239,35 @@ def plot_gradients(gradient: Tensor, deltas: Tensor, mask: Tensor) -> Axes:
     cells(ax, values, "{:+.3f}", cmap=SIGNS.reversed(), limits=(-most, most))
     ax.set_yticks(range(len(values)), [f"δ {delta:+.2f}" for delta in deltas.flatten()])
     ax.axhline(deltas.shape[1] - 0.5, color="black", lw=2)  # between two groups
-    norm = f"norm of the gradient {gradient.norm():.3f}"
-    title = f"the deltas add up to {deltas.sum():g}; {norm}"
+    for row, name in ((1.5, "first group"), (5.5, "second group")):
+        write(ax, name, -0.5, row, (-85, 0), rotation=90)
+    title = r"derivative of the loss by the $\log \pi$ of each token"
     finish(ax, "token", "", title).grid(visible=False)
     return ax
+
+
+def plot_changes(
+    changes: Mapping[str, tuple[float, Tensor]], deltas: Tensor
+) -> list[Axes]:
+    """Loss and gradient [batch trial pos] of one batch under each of six changes.
+
+    An arrow adds up the gradients of a response's tokens, times minus the number of
+    responses. With the sequence mean at ratio 1 it is the delta, here a black mark.
+    """
+    # Columns as wide as what they show is long: all arrows have one scale.
+    columns: dict[str, Any] = {"width_ratios": (10.3, 7.5, 7.5), "sharey": True}
+    figure, grid = plt.subplots(2, 3, figsize=(11, 7), layout="constrained", **columns)
+    rows = [f"δ {delta:+.2f}" for delta in deltas.flatten()]
+    told = []
+    for ax, (name, (loss, gradient)) in zip(grid.flat, changes.items(), strict=True):
+        arrows = -deltas.numel() * gradient.sum(dim=-1).flatten()
+        ax.set_xlim(-3, 7.3 if ax in grid[:, 0] else 4.5)
+        every = torch.cat([arrows, arrows.mean(dim=0, keepdim=True)])
+        draw_group(ax, every, [*rows, "mean"], "", signed=True)
+        ax.plot(deltas.flatten(), torch.arange(len(rows)) - 0.39, "kv", ms=5)
+        ax.axhline(len(rows) - 0.5, color="black", lw=1)
+        ax.set_title(f"{name}: loss {round(loss, 3) + 0.0:.3f}")
+        told.append(f"{name} {loss:.3f}, mean arrow {arrows.mean():.3f}")
+    figure.supxlabel(r"gradients of a response's tokens, added up, times $-N$")
+    describe(figure, f"The loss and the mean arrow of each: {'; '.join(told)}.")
+    return list(grid.flat)
