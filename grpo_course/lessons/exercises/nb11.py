@@ -110,19 +110,18 @@ def completion_mask(tokens, begins, eos):
     """int [batch pos], bool [batch pos], int -> bool [batch pos]"""
     mask = torch.zeros_like(begins)
     for row, start in begins.nonzero():
-        mask[row, start:] |= response_mask(tokens[row, start:], eos)
+        mask[row, start:] = response_mask(tokens[row, start:], eos)
     return mask
 
 
 def _tokens_case(description, tokens, starts, hint="", *, eos=2):
     begins = torch.zeros(len(tokens), len(tokens[0]), dtype=torch.bool)
-    for row, places in enumerate(starts):
-        begins[row, places] = True
+    begins[range(len(tokens)), starts] = True
     return case(description, hint, tokens=tokens, begins=begins, eos=eos)
 
 
 completion_mask.insight = (
-    "Who builds the row knows where a turn begins. The policy decides where it ends."
+    "Who builds the row knows where the policy begins. It decides where it ends."
 )
 completion_mask.cases = (
     _tokens_case("pad is 0", [[5, 2, 1, 6, 7, 2, 0], [0, 5, 1, 2, 0, 0, 0]], [3, 3]),
@@ -130,20 +129,25 @@ completion_mask.cases = (
         "pad is EOS",
         [[5, 2, 1, 6, 7, 2, 2], [2, 5, 1, 2, 2, 2, 2]],
         [3, 3],
-        "Padding may be EOS, too. Only the first EOS of a turn was chosen.",
+        "Padding may be EOS, too. Only the first EOS after the beginning was chosen.",
     ),
     _tokens_case(
-        "a tool between two turns",
-        [[5, 6, 2, 8, 2, 7, 2], [6, 2, 8, 7, 7, 2, 0]],
-        [[1, 5], [0, 3]],
-        "After the first EOS of a turn others write, until the next turn begins.",
+        "prompts of two lengths",
+        [[5, 2, 6, 8, 7, 2, 0], [6, 2, 8, 7, 7, 2, 0]],
+        [4, 2],
+        "Each row has a beginning of its own.",
     ),
-    _tokens_case("three turns", [[5, 2, 6, 2, 8, 7, 2, 9, 6, 2]], [[2, 5, 8]]),
+    _tokens_case(
+        "others write after the end",
+        [[5, 2, 6, 2, 8, 7, 2, 9], [5, 2, 8, 6, 2, 7, 2, 9]],
+        [2, 3],
+        "After the first EOS of the policy others write, whatever they end with.",
+    ),
     _tokens_case(
         "cut off, no EOS",
         [[0, 5, 2, 6, 7, 8, 9], [1, 6, 2, 5, 6, 7, 8]],
-        [3, [1, 4]],
-        "The last turn was cut off before any EOS: all its tokens count.",
+        [3, 4],
+        "The policy was cut off before any EOS: all its tokens count.",
     ),
     _tokens_case(
         "the policy wrote token 0",
@@ -156,26 +160,27 @@ completion_mask.cases = (
 )
 completion_mask.mistakes = """
 return response_mask(tokens, eos) | This is the mask of notebook 09, which ends with \
-the first EOS of the row. Begin where a turn begins: tokens[row, start:].
-zeros_like => ones_like | The prompt is True in your mask. The policy did not \
-choose those tokens.
+the first EOS of the row. Begin where the policy begins: tokens[row, start:].
+return response_mask(tokens, eos) & (begins.cumsum(-1) > 0) | Your mask ends with the \
+first EOS of the row, and that may stand in the prompt. Look for it in \
+tokens[row, start:].
 response_mask(tokens[row, start:], eos) => (tokens[row, start:] == eos).cumsum(-1) \
-== 0 | You drop the EOS of a turn. Stopping is a choice of the policy, too, so the \
-first EOS of a turn counts.
-return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS of a turn and keep \
-what stands after it. Stopping is a choice of the policy, so its first EOS counts, \
-and nothing after it until the next turn.
+== 0 | You drop the EOS. Stopping is a choice of the policy, too, so the first EOS \
+after its beginning counts.
+return (tokens != eos) & (begins.cumsum(-1) > 0) | You drop the EOS and keep what \
+stands after it. Stopping is a choice of the policy, so its first EOS counts, and \
+nothing after it.
 return (tokens != 0) & (begins.cumsum(-1) > 0) | You ask what a token is, not where it \
 stands. Padding may be any token, and the policy may write 0: only the first EOS \
-after a beginning decides.
-response_mask(tokens[row, start:], eos) => True | You mark what stands after a turn. \
-The policy did not choose it: stop after the first EOS.
-begins.nonzero() => enumerate(begins.int().argmax(-1)) | You mark the first turn of a \
-row alone. Each True in `begins` is a turn.
+after the beginning decides.
+response_mask(tokens[row, start:], eos) => True | You mark what stands after the EOS. \
+The policy did not choose it: stop after its first EOS.
+begins.nonzero() => enumerate(begins[:1].int().argmax(-1).expand(len(tokens))) | You \
+begin each row where the first row begins. Each row has a True of its own in `begins`.
 mask[row, start:] => mask[row, start - 1:] && tokens[row, start:] => \
 tokens[row, start - 1:] | You begin one place too early, with the last token before \
-the turn. Its first token stands where `begins` is True.
+the policy's. Its first token stands where `begins` is True.
 mask[row, start:] => mask[row, start + 1:] && tokens[row, start:] => \
-tokens[row, start + 1:] | You begin one place too late. The first token of a turn, \
+tokens[row, start + 1:] | You begin one place too late. The policy's first token, \
 where `begins` is True, was chosen, too.
 """
