@@ -33,10 +33,11 @@ from grpo_course.lessons import preferences
 from grpo_course.lessons.exercises import nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
+from grpo_course.lessons.own_task import task_of
 from grpo_course.loop import Rollout, half_width
 from grpo_course.sampling import response_mask, shifted_log_probs
 from grpo_course.text.grader import read_number
-from grpo_course.text.responses import completion_texts, extract_answer
+from grpo_course.text.responses import completion_texts, extract_answer, in_template
 from grpo_course.text.reverse import LETTERS, Reverse
 from grpo_course.text.smollm2 import stated
 from grpo_course.text.tasks import Problem, TextTask, split_of
@@ -279,6 +280,26 @@ def _task_from_all():
             return f"<think>{spelt}</think><answer>{problem.answer}</answer>"
 
     return Backwards()
+
+
+def _task_of_one_answer():
+    """The seed alone, as `split_of` parts the words; a second answer earns nothing."""
+
+    def problems(split, count, seed):
+        rng, found = random.Random(seed), {}
+        while len(found) < count:
+            word = "".join(rng.choices(LETTERS, k=rng.randint(3, 4)))
+            if split_of(word) == split:
+                found[word] = Problem(f"Reverse {word}.", word[::-1])
+        return list(found.values())
+
+    def is_right(text, word):
+        return re.findall("<answer>(.*?)</answer>", text) == [word]
+
+    def gold(problem):
+        return in_template(" ".join(problem.answer), problem.answer)
+
+    return task_of(problems, is_right, gold)
 
 
 def _cap(most):
@@ -532,7 +553,7 @@ RIGHT = pairs(
             half_width(one.tolist())
             for one in (change.sum(-1), change.sum(0) / len(change) * change.shape[1])
         ],
-        "my_task": _task_from_all,
+        "my_task": [_task_from_all, _task_of_one_answer],
         "credit": [
             lambda text, word: (
                 1.0
@@ -716,5 +737,4 @@ EQUIVALENT: dict[str, set[str]] = {
     # does no harm at the reference, and a bound may be wide where a neighbour is not.
     # The 0 that is added to what is printed makes 0.00 of -0.00.
     "10.4": {"3.0", "2.0", "1.0", "0.0", "0", "losses.sum", "each + 0"},
-    "15.1": {"1.0"},  # the weight of a reward that stands alone
 }

@@ -1,14 +1,39 @@
-"""15: a reward with a hole, what recorded seeds say of training, SmolLM2's texts."""
+"""15: a task of three functions, a reward with a hole, what recorded seeds say."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import Any, ClassVar
 
 from pandas import DataFrame, Series
 
+from grpo_course.checks import settings
 from grpo_course.loop import half_width
-from grpo_course.text.responses import extract_answer
+from grpo_course.text.responses import extract_answer, graded
+from grpo_course.text.tasks import Problem, TextTask
+
+
+def task_of(
+    problems: Callable[[str, int, int], Sequence[Problem]],
+    is_right: Callable[[str, str], bool],
+    gold: Callable[[Problem], str],
+) -> TextTask:
+    """A task, as WordOrder is one, made of three functions."""
+
+    def accuracy(completions, answer, **kwargs):
+        return graded(is_right, completions, answer)
+
+    @settings()
+    class Mine(TextTask):
+        rewards: ClassVar = {"accuracy": (accuracy, 1.0)}
+
+        def problems(self, split, count, seed):
+            return problems(split, count, seed)
+
+        def gold(self, problem):
+            return gold(problem)
+
+    return Mine()
 
 
 def letters(text: str, word: str) -> float:
@@ -16,6 +41,14 @@ def letters(text: str, word: str) -> float:
     given = extract_answer(text) or ""
     same = sum(a == b for a, b in zip(given, word, strict=False))
     return same / max(len(given), 1)
+
+
+def ends_of(run: DataFrame) -> DataFrame:
+    """What was paid and what was right, as means of ten epochs, first and last."""
+    ends = {"first ten epochs": run[:10], "last ten epochs": run[-10:]}
+    return DataFrame({name: part.mean() for name, part in ends.items()}).loc[
+        ["paid", "right"]
+    ]
 
 
 def recorded_seeds() -> list[dict[str, Any]]:

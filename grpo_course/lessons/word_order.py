@@ -1,6 +1,6 @@
 """15: three words in the other order, a task for a model that others trained."""
 
-import random
+from random import Random
 from typing import ClassVar
 
 from grpo_course.text.responses import graded
@@ -38,7 +38,7 @@ class WordOrder(TextTask):
 
     # Equal arguments give equal problems, and no split has a question of another.
     def problems(self, split, count, seed):
-        rng = random.Random(f"{split} {seed}")
+        rng = Random(f"{split} {seed}")
         found: dict[str, Problem] = {}
         while len(found) < count:
             words = rng.sample(WORDS, 3)

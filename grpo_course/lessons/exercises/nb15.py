@@ -1,21 +1,22 @@
 """The exercises of 15_own_task."""
 
-import random
 import re
 from collections.abc import Callable
-from typing import Any, ClassVar
+from random import Random
+from typing import Any
 
-from grpo_course.checks import settings
 from grpo_course.classroom.check import case, exercise
-from grpo_course.text.responses import extract_answer, graded, in_template
+from grpo_course.lessons.own_task import task_of
+from grpo_course.text.responses import extract_answer, in_template
 from grpo_course.text.reverse import LETTERS
 from grpo_course.text.task_check import find_fault
 from grpo_course.text.tasks import Problem, TextTask, split_of
 from grpo_course.text.training import GRPOConfig
 
-# 15.1, a whole task
+# 15.1, a task with two mistakes
 
-RIGHT = in_template("c b a", "cba")
+RIGHT, OTHER = in_template("c b a", "cba"), in_template("?", "cba")
+MANY = in_template("?", "abc") + OTHER + in_template("?", "acb")
 SMALL = GRPOConfig(num_problems=256, eval_problems=64, vocab_size=290)
 
 
@@ -57,11 +58,6 @@ def paid(task, *texts, answer="cba"):
     return accuracy(completions=[*texts], answer=[answer] * len(texts), prompts=[])
 
 
-def form_of(earned):
-    is_list = isinstance(earned, list | tuple)
-    return f"a list of {len(earned)}" if is_list else f"a {type(earned).__name__}"
-
-
 LOOKS: dict[str, Callable[[TextTask], Any]] = {
     "2048 problems": lambda task: len(questions(task)),
     "questions": kinds_of_questions,
@@ -79,7 +75,6 @@ LOOKS: dict[str, Callable[[TextTask], Any]] = {
         else "none is in both"
     ),
     "gold": kind_of_gold,
-    "two responses": lambda task: form_of(paid(task, "", RIGHT)),
     "find_fault": lambda task: find_fault(task, SMALL) or "no mistake",
 }
 
@@ -94,33 +89,46 @@ def seen(function, look):
         return "not written yet"
 
 
-@exercise("15.1", use=seen)
+# The draft: every seed draws the same words, and who names many answers is paid.
+def drafted_task():
+    def problems(split, count, seed):
+        rng = Random(split)
+        found: dict[str, Problem] = {}
+        while len(found) < count:
+            word = "".join(rng.choices(LETTERS, k=rng.randint(3, 4)))
+            if split_of(word) == split:
+                found[word] = Problem(f"Reverse {word}.", word[::-1])
+        return list(found.values())
+
+    def is_right(text, word):
+        return f"<answer>{word}</answer>" in text
+
+    def gold(problem):
+        return in_template(" ".join(problem.answer), problem.answer)
+
+    return task_of(problems, is_right, gold)
+
+
+@exercise("15.1", use=seen, draft=drafted_task)
 def my_task():
     """-> a task: a word is asked for letter by letter, the last first"""
+
+    def problems(split, count, seed):
+        rng = Random(f"{split} {seed}")
+        found: dict[str, Problem] = {}
+        while len(found) < count:
+            word = "".join(rng.choices(LETTERS, k=rng.randint(3, 4)))
+            if split_of(word) == split:
+                found[word] = Problem(f"Reverse {word}.", word[::-1])
+        return list(found.values())
 
     def is_right(text, word):
         return extract_answer(text) == word
 
-    def accuracy(completions, answer, **kwargs):
-        return graded(is_right, completions, answer)
+    def gold(problem):
+        return in_template(" ".join(problem.answer), problem.answer)
 
-    @settings()
-    class Mine(TextTask):
-        rewards: ClassVar = {"accuracy": (accuracy, 1.0)}
-
-        def problems(self, split, count, seed):
-            rng = random.Random(f"{split} {seed}")
-            found: dict[str, Problem] = {}
-            while len(found) < count:
-                word = "".join(rng.choices(LETTERS, k=rng.randint(3, 4)))
-                if split_of(word) == split:
-                    found[word] = Problem(f"Reverse {word}.", word[::-1])
-            return list(found.values())
-
-        def gold(self, problem):
-            return in_template(" ".join(problem.answer), problem.answer)
-
-    return Mine()
+    return task_of(problems, is_right, gold)
 
 
 COUNT = "`problems` returns `count` problems. Draw anew what another split has."
@@ -131,26 +139,32 @@ FORM = (
 TURN = "The answer is the word with its last letter first: word[::-1]."
 AGAIN = (
     "Equal arguments give other problems each time: draw them from "
-    'random.Random(f"{split} {seed}").'
+    'Random(f"{split} {seed}").'
 )
-SEED = 'The seed changes nothing: put it into random.Random(f"{split} {seed}").'
+SEED = (
+    "Every seed draws the same words, so runs on five seeds would train on one set of "
+    "problems. What is the generator made from, here and in WordOrder?"
+)
 BOTH = "Two splits share a word, as in B. Keep a word if split_of(word) == split."
 GOLD = "`gold` spells the answer with spaces, then writes it: in_template has the tags."
-LISTS = "A reward gets lists, and returns a list with a number for each response."
 TAGGED = (
     "What counts stands between <answer> and </answer>, and earns 1 if it is right: "
     "extract_answer finds it."
 )
-FIRST = "The last answer in tags counts, wherever it stands: extract_answer finds it."
+THOUGHTS = "The right answer earns 1, whatever was thought. Grade the answer alone."
 PAIRS = (
-    "Who writes many words, each in tags, is paid without knowing the right one. The "
-    "last answer counts: extract_answer finds it."
+    "A response with many answers, each in tags of its own, is paid if one of them is "
+    "right, so it need not know which. Grade one answer: extract_answer finds the last."
 )
 AMONG = "There is more between the tags than the answer. Compare by `==`."
+WITHIN = (
+    "Without tags extract_answer returns None, which holds nothing. And more than the "
+    "answer may stand between the tags. Compare by `==`."
+)
 PART = "A part of the answer is paid, or nothing at all. Compare by `==`."
 CHECK = "`find_fault` tells you what is wrong."
 
-my_task.insight = "Questions, answers and pay agree, and one answer counts."
+my_task.insight = "Each seed has its own words, and one answer counts."
 my_task.cases = tuple(
     case(description, hint, look=look)
     for description, look, hint in (
@@ -161,8 +175,8 @@ my_task.cases = tuple(
         ("equal arguments", "the same arguments twice", AGAIN),
         ("two seeds", "seeds 0 and 1", SEED),
         ("the splits", "the splits", BOTH),
-        ("the pay of two responses", "two responses", LISTS),
         ("the pay of the answer", RIGHT, TAGGED),
+        ("the pay of the answer after other thoughts", OTHER, THOUGHTS),
         ("the pay of the word itself", in_template("a b c", "abc"), PART),
         ("the pay of the answer without tags", "cba", TAGGED),
         ("the pay of words in one pair of tags", in_template("?", "abc cba"), AMONG),
@@ -171,31 +185,21 @@ my_task.cases = tuple(
         ("the pay of a part", in_template("c b", "cb"), PART),
         ("the pay of no answer in tags", in_template("?", ""), PART),
         ("the pay of nothing", "", PART),
-        (
-            "the pay of many pairs of tags",
-            "<answer>cba</answer><answer>abc</answer><answer>acb</answer>",
-            PAIRS,
-        ),
-        (
-            "the pay of two pairs, the last right",
-            "<answer>abc</answer><answer>cba</answer>",
-            FIRST,
-        ),
-        ("the pay of more behind the tags", RIGHT + " Done.", FIRST),
+        ("the pay of three answers, the second right", MANY, PAIRS),
         ("what gold writes", "gold", GOLD),
         ("the whole task", "find_fault", CHECK),
     )
 )
 my_task.mistakes = f"""
+Random(f"{{split}} {{seed}}") => Random(split) | {SEED}
+Random(f"{{split}} {{seed}}") => Random() | {AGAIN}
 if split_of(word) == split: => if True: | {BOTH}
 while len(found) < count: => for _ in range(count): | {COUNT}
-f"Reverse {{word}}." => f"Reverse {{word}}" | {FORM}
-random.Random(f"{{split}} {{seed}}") => random.Random() | {AGAIN}
-" ".join(problem.answer) => problem.answer | {GOLD}
-extract_answer(text) == word => word in text | {AMONG}
-extract_answer(text) == word => text == word | {TAGGED}
 extract_answer(text) == word => f"<answer>{{word}}</answer>" in text | {PAIRS}
-graded(is_right, completions, answer) => float(completions == answer) | {LISTS}
+extract_answer(text) == word => word in extract_answer(text) | {WITHIN}
+extract_answer(text) == word => text == word | {TAGGED}
+extract_answer(text) == word => text == in_template(" ".join(word), word) | {THOUGHTS}
+" ".join(problem.answer) => problem.answer | {GOLD}
 """
 
 
