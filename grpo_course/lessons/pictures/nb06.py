@@ -3,7 +3,9 @@
 from typing import Any
 
 import matplotlib.pyplot as plt
+import torch
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.layout_engine import PlaceHolderLayoutEngine
 from matplotlib.patches import FancyArrowPatch, Rectangle
 from torch import Tensor
@@ -11,12 +13,14 @@ from torch import Tensor
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
+    GROUND,
     NO_POLICY,
     PI,
     PI_OLD,
     PI_REF,
     axes_grid,
     axes_row,
+    cells,
     draw_box,
     finish,
     plot_lines,
@@ -90,74 +94,112 @@ def draw_loop(active: int | None = None) -> Axes:
 
 
 def walk_through(num_epochs: int, num_steps: int, period: int) -> list[tuple]:
-    """The boxes in the order in which they run: (box, what to say of it)."""
-    walk, steps = [], 0
+    """The moments in the order in which they run: (box, what to say, steps taken).
+
+    The steps are those that pi, pi_old and pi_ref had taken; None before a first note.
+    """
+    walk, steps, old, ref = [], 0, None, 0
     for epoch in range(num_epochs):
         for box in range(0 if epoch % period == 0 else 1, 5):
             place = "outer loop" if box else "outer loop, with a new reference"
-            walk.append((box, epoch, place, steps))
+            ref, old = steps if box == 0 else ref, steps if box == 4 else old
+            walk.append((box, epoch, place, (steps, old, ref)))
         for step in range(num_steps):
             for box in range(5, 9):
                 steps += box == 8
-                walk.append((box, epoch, f"inner step {step}", steps))
+                walk.append((box, epoch, f"inner step {step}", (steps, old, ref)))
     told = "Epoch {}, {}. Optimizer steps so far: {}."
-    return [(box, told.format(*where)) for box, *where in walk]
+    return [(box, told.format(*at, taken[0]), taken) for box, *at, taken in walk]
 
 
-def draw_moment(box: int, told: str) -> str:
-    """One moment of `walk_through`, for a film; -> the sentence below it."""
-    draw_loop(box)
+def draw_moment(box: int, told: str, taken: tuple[int, int | None, int]) -> str:
+    """One moment of `walk_through`, for a film; -> the sentence below it.
+
+    Each policy stands at the steps that it has taken, with a bar from there to pi.
+    """
+    ax = draw_loop(box)
+    plt.gcf().set_size_inches(10.0, 5.7)
+    ax.set_position((0, 0.27, 1, 0.73))
+    below = plt.gcf().add_axes((0.13, 0.09, 0.84, 0.16))
+    for row, (at, colour) in enumerate(zip(taken, (PI, PI_OLD, PI_REF), strict=True)):
+        if at is not None:
+            below.barh(row, taken[0] - at, 0.3, at, color=colour, alpha=0.45)
+            below.plot(at, row, "o", color=colour, ms=11)
+    below.set_yticks(range(3), [r"$\pi$", r"$\pi_{old}$", r"$\pi_{ref}$"])
+    below.set(xlim=(-0.2, 5.2), ylim=(2.6, -0.6))
+    finish(below, "optimizer steps that each policy has taken", "")
+    text = f"{plt.gcf().get_label()} Steps taken by pi, pi old and pi ref: {taken}."
+    describe(plt.gcf(), text)
     return told
 
 
-def plot_loops(curves: dict[str, Tensor], mark: float = 0.7) -> list[Axes]:
-    """Learning curves [step seed], as their means: the first beside each of the others.
+def plot_loops(
+    curves: dict[str, Tensor],
+    ylabel: str = "P(sorted), mean of 64 starts",
+    ax: Axes | None = None,
+) -> Axes:
+    """Curves [step] of a right loop, the first, and of others, named at their ends.
 
-    A dotted line stands at `mark`.
+    Curves that end close to each other have their names in one line.
     """
-    right, *others = (curve.mean(dim=-1) for curve in curves.values())
-    letters = [*curves][1:]
-    (axes,) = axes_grid(1, len(others), width=11.0, height=2.6)
-    for ax, other, letter in zip(axes, others, letters):
-        ax.plot(right, color="black", lw=1.2, label="a right loop")
-        look: dict[str, Any] = {"color": COLOURS[3], "ls": "--", "lw": 2.6}
-        ax.plot(other, label="a loop with a wrong line", zorder=1.9, **look)
-        ax.axhline(mark, color=NO_POLICY, ls=":", lw=1)
-        finish(ax, "step", "P(sorted)" if ax is axes[0] else "", letter)
-        ax.set(ylim=(0, 1), xticks=(0, len(other) - 1))
-        ax.grid(visible=False)
-        if ax is not axes[0]:
-            ax.set_yticklabels([])
-    place: dict[str, Any] = {"loc": "outside upper center", "ncols": 2}
-    axes[0].figure.legend(*axes[0].get_legend_handles_labels(), **place)
-    ends = [f"{letter} {curve[-1]:.2f}" for letter, curve in zip(letters, others)]
-    text = f"P(sorted) of a right loop, at the end {right[-1]:.2f}"
-    text += ", beside that of each other"
-    describe(axes[0].figure, f"{text}: {', '.join(ends)}.")
-    return axes
+    ax = ax or axes_grid(1, 1, width=8.5, height=4.0)[0][0]
+    look: dict[str, Any] = {"color": "black", "lw": 1.5, "zorder": 3}
+    names: dict[float, list[str]] = {}
+    place = 0.0
+    for name, curve in curves.items():
+        ax.plot(curve, label=name, **look)
+        look = {"color": COLOURS[3], "ls": "--", "lw": 2.4}
+        names.setdefault(round(curve[-1].item(), 1), []).append(name)
+    for close in sorted(names):
+        ends = [curves[name][-1].item() for name in names[close]]
+        place = max(place + 0.08, sum(ends) / len(ends))  # not on the name below
+        write(ax, ", ".join(names[close]), len(curve) - 1, place, (6, 0), ha="left")
+    finish(ax, "optimizer step", ylabel)
+    ax.set(ylim=(0, 1), xlim=(-4, len(curve) - 1), xticks=range(0, len(curve) + 1, 40))
+    return ax
 
 
-def plot_two_saws(
-    ratios: Tensor, kl: Tensor, num_steps: int, period: int
-) -> list[Axes]:
-    """How far pi is from pi_old, above, and from pi_ref. [step] twice
+def plot_stairs(
+    curves: dict[str, Tensor], clipped: dict[str, Tensor], every: int
+) -> None:
+    """P(sorted), and below it the share of the tokens that are clipped. [step] each"""
+    (top,), (below,) = axes_grid(2, 1, width=8.5, height=5.4)
+    plot_loops(curves, "P(sorted)", top).set_xlabel("")
+    plot_loops(clipped, "clipped tokens\n(share)", below)
+    top.set_title(r"dotted: new $\pi_{ref}$", color=PI_REF)
+    for step in range(0, 200, every):
+        for ax in (top, below):
+            ax.axvline(step, color=PI_REF, ls=":", lw=1.5)
 
-    A dotted line is where the other policy is new.
+
+def plot_facts(
+    seen: dict[str, Tensor], broken: dict[str, Tensor], num_steps: int, period: int
+) -> None:
+    """How far pi is from pi_old, left, and from pi_ref, right, in a right loop.
+
+    Below, each loop has a row, filled where the two policies differ, with a frame where
+    a fact is broken. The first is right. `seen` are [3 step], `broken` [2 step].
     """
     panels = (
-        (ratios, "largest\n|ratio - 1|", "old", PI_OLD, num_steps),
-        (kl, "KL (nats)", "ref", PI_REF, num_steps * period),
+        ("largest |ratio - 1|", "old", PI_OLD, num_steps, "a ratio is not 1"),
+        ("KL (nats)", "ref", PI_REF, num_steps * period, "the KL is not 0"),
     )
-    rows, x = axes_grid(2, 1, width=8.0, height=4.2), range(len(kl))
-    for (ax,), (values, label, other, colour, last) in zip(rows, panels, strict=True):
-        name = rf"$\pi_{{{other}}}$"
-        xlabel = "optimizer step" if ax is rows[-1][0] else ""
-        means = {"": values}
-        plot_lines(means, x, xlabel, label, rf"$\pi$ against {name}", ax, [colour])
-        ax.set(xticks=range(0, len(kl), num_steps))  # where an epoch begins
-        ax.margins(y=0.2)
-        for step in range(0, len(kl), last):
-            ax.axvline(step, color=colour, ls=":", lw=1.5)
-            look: dict[str, Any] = {"color": colour, "ha": "left"}
-            write(ax, f"new {name}", step, ax.get_ylim()[1], (3, -6), **look)
-    return [ax for (ax,) in rows]
+    columns = zip(*axes_grid(2, 2, width=11.0, height=5.4), strict=True)
+    steps = range(seen["right"].shape[-1])
+    for part, ((top, below), panel) in enumerate(zip(columns, panels, strict=True)):
+        label, other, colour, every, filled = panel
+        title = rf"a right loop, with a new $\pi_{{{other}}}$ every {every} steps"
+        plot_lines({"": seen["right"][part]}, steps, "", label, title, top, [colour])
+        away = torch.stack([each[part] > 1e-4 for each in seen.values()]).float()
+        frames = torch.stack([each[part] for each in broken.values()]).nonzero()
+        cells(below, away, "", frames.tolist(), ListedColormap([GROUND, colour]))
+        title = f"filled: {filled}; framed: a fact is broken"
+        finish(below, "optimizer step", "", title).grid(visible=False)
+        below.set_yticks(range(len(seen)), list(seen))
+        for row in range(len(seen)):
+            below.axhline(row + 0.5, color=GROUND, lw=2)
+        for ax in (top, below):
+            ax.set(xlim=(-0.5, len(steps) - 0.5), xticks=steps[::num_steps])
+    counts = ", ".join(f"{name} {b.sum(dim=-1).tolist()}" for name, b in broken.items())
+    text = "In a right loop the ratios are 1 at first, the KL after a copy."
+    describe(top.figure, f"{text} Broken at steps, ratio and KL: {counts}.")
