@@ -11,6 +11,7 @@ from grpo_course.lessons.look_ups import (
     all_prompts,
     converse,
     copying,
+    credit_pushes,
     final_reward,
     list_all,
     pushes,
@@ -98,6 +99,29 @@ def test_mean_and_noise_are_those_of_many_samples():
         assert sampled == pytest.approx(noise[turn].item(), rel=0.03)
 
 
+@pytest.mark.parametrize("calls", [0, 1])
+def test_credit_pushes_by_what_it_gives_above_the_mean_of_the_prompt(calls):
+    logits, world, credit = any_policy(calls), list_all(calls), for_the_turn.solution
+    gradients = (
+        torch.autograd.functional.jacobian(  # [prompt all turn, turn read write]
+            lambda each: score(each, world.read, world.written), logits, vectorize=True
+        )
+    )
+    chance, given = world.chance(logits), credit(world.prompts, world.written).double()
+    deltas = given.clone()
+    for prompt in range(96):
+        for turn in range(calls + 1):
+            deltas[prompt, :, turn] -= chance[prompt] @ given[prompt, :, turn]
+    each = (deltas[..., None, None, None] * gradients).sum(dim=2)
+    share = (chance / 96)[..., None, None, None]
+    mean = (share * each).sum(dim=(0, 1))
+    noise = (share * (each - mean).square()).sum(dim=(0, 1, 3, 4))
+    for found, expected in zip(
+        credit_pushes(logits, credit), (mean, noise), strict=True
+    ):
+        torch.testing.assert_close(found, expected, rtol=0, atol=1e-7)
+
+
 def test_seeds_write_side_by_side_and_each_is_scored_by_its_own_tables():
     logits = torch.stack([any_policy(1), any_policy(3)[:2]]).float()
     prompts = all_prompts()[:7]
@@ -157,8 +181,9 @@ def test_one_table_is_pushed_by_every_token_that_counts():
 def test_a_forgotten_mask_shows_in_the_log():
     masks = torch.tensor([[True, False, True], [True, True, True]])
     (right, logged), (_, forgot) = (train_one_table(m, seeds=(0, 1)) for m in masks)
-    assert right.shape == logged.shape == (40, 2) and (right[-1] > 0.9).all()
-    assert (logged[-1] < 0.2).all() and (forgot[-1] > math.log(4) / 3).all()
+    assert right.shape == (40, 2) and (right[-1] > 0.9).all()
+    assert logged.shape == (40, 2, 2) and (logged[-1] < 0.2).all()
+    assert (forgot[-1, :, 1] > math.log(4)).all()  # the tool's token
 
 
 def test_a_world_that_cannot_be_is_refused():

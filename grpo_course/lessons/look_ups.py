@@ -143,12 +143,12 @@ def converse(
 
 
 def example_conversations(tables: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Two on each of two prompts: asked, read, written, and the reward of the answer.
+    """Four on one prompt: asked, read, written, and the reward of the answer.
 
     `tables` are one policy's logits, [turn read write]; the others as above.
     """
-    asked = all_prompts()[[37, 82]]
-    written = converse(tables[None], asked, 2, [torch.Generator().manual_seed(3)])[0]
+    asked = all_prompts()[[82]]
+    written = converse(tables[None], asked, 4, [torch.Generator().manual_seed(0)])[0]
     return asked, read_before(asked, written), written, final_reward(asked, written)
 
 
@@ -302,10 +302,11 @@ def train_one_table(
     updates: int = 40,
     seeds: Sequence[int] = range(64),
 ) -> tuple[Tensor, Tensor]:
-    """P(right), exact, and logged entropy, before each update: [update seed].
+    """Exact P(right) [update seed], and the log [update seed pos], before each update.
 
-    The policies have one call. The loss and the log count the tokens that bool `keep`
-    [pos] names. An update is made of 16 prompts with 8 conversations.
+    The log is -log pi of each token, in the mean. The policies have one call. Loss and
+    log have the tokens that bool `keep` [pos] names. An update is made of 16 prompts
+    with 8 conversations.
     """
     logits = copying(0, seeds=seeds).requires_grad_()
     optimizer = torch.optim.Adam([logits], lr=rate)
@@ -324,5 +325,5 @@ def train_one_table(
         kept = log_probs[..., keep]
         (-deltas * kept).mean(dim=(1, 2, 3)).sum().backward()
         optimizer.step()
-        logged.append(-kept.detach().mean(dim=(1, 2, 3)))
+        logged.append(-kept.detach().mean(dim=(1, 2)))
     return torch.stack(right), torch.stack(logged)

@@ -4,24 +4,28 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import torch
+import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from torch import Tensor
 
 from grpo_course.classroom.alt_text import describe
 from grpo_course.classroom.plots import (
     COLOURS,
-    DOWN,
     FAINT,
+    GROUND,
     LINES,
-    UP,
+    PI,
+    SHADES,
+    axes_grid,
     axes_row,
+    cells,
+    draw_arrow,
+    draw_box,
     finish,
-    legend_below,
+    plot_bands,
     write,
 )
 from grpo_course.lessons.look_ups import BOXES, right_answers
-from grpo_course.lessons.pictures.shared import plot_beside
 
 
 def plot_kinds(right: Tensor, adds: Tensor, stops: Sequence[int]) -> list[Axes]:
@@ -30,81 +34,78 @@ def plot_kinds(right: Tensor, adds: Tensor, stops: Sequence[int]) -> list[Axes]:
     `right` is a float [stop seed problem]; bool `adds` [seed problem] tells the kinds.
     """
     num_seeds = right.shape[1]
-    axes = axes_row(num_seeds, width=2.2 * num_seeds)
-    curves = {  # [stop seed]
-        kind: (right * chosen).sum(dim=-1) / chosen.sum(dim=-1)
-        for kind, chosen in (("additions", adds), ("subtractions", ~adds))
-    }
+    (axes,) = axes_grid(1, num_seeds, 2.2 * num_seeds, 2.9)
+    kinds = (("additions", adds, (15, 0.5)), ("subtractions", ~adds, (5, 1.1)))
+    for row, (kind, chosen, place) in enumerate(kinds):
+        curve = (right * chosen).sum(dim=-1) / chosen.sum(dim=-1)  # [stop seed]
+        look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
+        for ax, shares in zip(axes, curve.T, strict=True):
+            ax.plot(stops, shares, label=kind, marker="os"[row], ms=5, **look)
+        write(axes[0], kind, *place, ha="left", color=COLOURS[row])
     for seed, ax in enumerate(axes):
-        for row, (kind, curve) in enumerate(curves.items()):
-            look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-            ax.plot(stops, curve[:, seed], label=kind, marker="os"[row], ms=5, **look)
-        ax.set(ylim=(-0.03, 1.03), xticks=(0, 8, 16, 32), yticks=(0, 0.5, 1))
+        ax.set(ylim=(-0.03, 1.2), xticks=stops, yticks=(0, 0.5, 1))
+        ax.tick_params(labelleft=not seed)
         finish(ax, "updates", "" if seed else "share right, held out", f"seed {seed}")
-    legend_below(axes)
     return axes
 
 
 def plot_forgotten(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
-    """P(right) and the logged entropy of each run, as bands.
+    """P(right) and the log of each run, [update seed] and [update seed pos], as bands.
 
-    Of each, the two are [update seed]. A black line says below what the entropy cannot
-    stay where the tool's token counts.
+    Hatched is the tool's part of the log. In the mean, it cannot fall below the line.
     """
-    titles = ("P(right), exact", "logged entropy, nats")
-    panels = {
-        title: {n: run[i] for n, run in runs.items()} for i, title in enumerate(titles)
-    }
-    axes = plot_beside(panels, xlabel="updates so far")
-    level = math.log(BOXES) / 3
+    panels = {"P(right), exact": ((13, 0.82, "right"), (14, 0.64, "left"))}
+    panels["logged entropy, nats"] = ((0, 0.75, "left"), (20, 1.62, "right"))
+    axes = axes_row(2, width=10.0)
+    for i, (ax, (title, places)) in enumerate(zip(axes, panels.items(), strict=True)):
+        curves = {n: run[i].mean(dim=-1) if i else run[i] for n, run in runs.items()}
+        plot_bands(curves, "", "updates so far", ax=ax).legend().remove()
+        ax.set_title(title)
+        for name, (x, y, side), colour in zip(curves, places, COLOURS, strict=False):
+            write(ax, name, x, y, ha=side, color=colour)
+    part = runs["forgotten"][1][..., 1].mean(dim=-1) / 3  # one token in three
+    look: dict[str, Any] = {"fc": "none", "ec": FAINT, "hatch": "///", "lw": 0}
+    axes[1].fill_between(range(len(part)), part, zorder=0, **look)
+    axes[1].plot(part, color=FAINT, lw=1, zorder=0, label="the tool's part")
+    level, paper = math.log(BOXES) / 3, {"fc": GROUND, "lw": 0, "pad": 1}
     axes[1].axhline(level, color="black", lw=1)
-    write(axes[1], "(log 4) / 3", 39, level, (0, 9), ha="right")
+    write(axes[1], "(log 4) / 3", 39, level, (0, -9), ha="right", bbox=paper)
+    write(axes[1], "the tool's part", 39, 0.8, ha="right", bbox=paper)
     return axes
 
 
 def plot_conversations(
     asked: Tensor, read: Tensor, written: Tensor, rewards: Tensor
 ) -> Axes:
-    """What the policy reads and writes, a row a conversation. [batch trial turn]
+    """A group on one prompt, a row a conversation. [1 5], [1 trial turn], [1 trial]
 
-    A turn of the policy is an arrow from what it has read to what it writes.
+    A turn that copies what it has read is framed; arrows are deltas.
     """
-    turns, texts = written.shape[-1], []
-    ax = axes_row(width=10.6, height=0.6 * rewards.numel() + 0.6)[0]
-    ax.set(xlim=(-3.4, 3 * turns + 2.3), ylim=(rewards.numel() - 0.5, -1.2))
+    turns, (prompt,) = written.shape[-1], asked.tolist()
+    right, deltas = right_answers(asked, turns - 1).item(), rewards - rewards.mean()
+    heading = f"boxes 0 to 3 hold {str(prompt[:4])[1:-1]}; the prompt names box "
+    heading += f"{prompt[4]}; right is {right}"
+    ax, texts = axes_row(width=10.6, height=4.2)[0], []
+    ax.set(xlim=(-0.5, turns + 0.2), ylim=(rewards.numel() - 0.5, -0.9))
+    ax.set_title(f"{heading}\nframed: the turn copies; arrows: $\\delta$")
     ax.axis("off")
     for turn in range(turns):
         name = f"call {turn + 1}" if turn < turns - 1 else "answer"
-        write(ax, name, 3 * turn + 0.9, -0.9)
-    rows = zip(
-        asked.repeat_interleave(rewards.shape[1], dim=0).tolist(),
-        read.flatten(0, 1).tolist(),
-        written.flatten(0, 1).tolist(),
-        rewards.flatten().tolist(),
-        strict=True,
-    )
-    for y, (prompt, numbers, said, reward) in enumerate(rows):
-        right = right_answers(torch.tensor([prompt]), turns - 1).item()
-        write(ax, f"boxes {prompt[:4]}", -3.4, y, ha="left")
-        pairs = [f"{a} to {b}" for a, b in zip(numbers, said, strict=True)]
-        texts.append(f"boxes {prompt[:4]}: {', '.join(pairs)}, right {right}")
-        for turn, (before, after) in enumerate(zip(numbers, said, strict=True)):
-            x, copied = 3 * turn, before == after
-            look = {"color": UP if copied else DOWN, "ls": "-" if copied else "--"}
-            style = {"arrowstyle": "->", "lw": 2, "mutation_scale": 14}
-            ax.annotate("", (x + 1.5, y), (x + 0.3, y), arrowprops=style | look)
-            write(ax, str(before), x, y)
-            write(ax, str(after), x + 1.8, y, weight="bold")
-            if turn < turns - 1:
-                style = {"arrowstyle": "->", "color": FAINT, "ls": ":"}
-                ax.annotate("", (x + 2.7, y), (x + 2.1, y), arrowprops=style)
-        write(ax, f"right: {right}    R = {reward:.0f}", 3 * turns + 0.6, y)
-    kinds = {"the policy copies": (UP, "-"), "makes up": (DOWN, "--")}
-    for name, (colour, line) in (kinds | {"the tool": (FAINT, ":")}).items():
-        ax.plot([], [], color=colour, ls=line, label=name)
-    legend_below([ax])
-    text = f"From what is read to what is written, turn by turn. {'; '.join(texts)}."
-    describe(ax.figure, text)
+        write(ax, name, turn - 0.12, -0.68)
+    groups = (read[0].tolist(), written[0].tolist(), rewards[0], deltas[0])
+    for y, (before, after, reward, delta) in enumerate(zip(*groups, strict=True)):
+        pairs, up = [*zip(before, after, strict=True)], delta.item() / 1.7
+        for x, (a, b) in enumerate(pairs):
+            edge, fill = ("black", SHADES[1]) if a == b else (FAINT, GROUND)
+            corner, size = (x - 0.42, y - 0.36), (0.6, 0.72)
+            draw_box(ax, corner, size, "", edge, facecolor=fill)
+            write(ax, f"reads {a}", x - 0.12, y - 0.16)
+            write(ax, f"writes {b}", x - 0.12, y + 0.16, weight="bold")
+            draw_arrow(ax, (x + 0.3, y + up), (x + 0.3, y - up), up, 3)
+        write(ax, f"R = {reward:g}\n$\\delta$ = {delta:+.2f}", turns - 0.15, y)
+        told = ", ".join(f"{a} to {b}" for a, b in pairs)
+        texts.append(f"{told}, R {reward:g}, delta {delta:+.2f}")
+    describe(ax.figure, f"{heading}. Read and written, by turn: {'; '.join(texts)}.")
     return ax
 
 
@@ -113,42 +114,61 @@ def plot_needed(needed: Mapping[str, Tensor], given: float) -> Axes:
 
     A horizontal line says how many a training run has.
     """
-    ax, texts = axes_row(width=7.4, height=3.6)[0], []
-    labelled: set[tuple[int, str]] = set()  # where a number stands already
+    ax, texts = axes_row(width=8.4, height=3.6)[0], []
+    numbers: dict[tuple[int, str], float] = {}  # once where two lines meet
     calls = len(next(iter(needed.values()))) - 1
-    names = [*(f"call {call + 1}" for call in range(calls)), "answer"]
+    turns = [*(f"call {call + 1}" for call in range(calls)), "answer"]
+    places = ((1.5, 2.3e5), (2.0, 4.6e3), (0.5, 270), (2.1, 25))
     for row, (name, count) in enumerate(needed.items()):
         look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
-        ax.plot(names, count, label=name, marker="osD^"[row], ms=6, **look)
-        numbers = [f"{number:.0f}" for number in count.tolist()]
-        texts.append(f"{name}: {', '.join(numbers)}")
-        for place in {(0, numbers[0]), (calls, numbers[-1])} - labelled:
-            write(ax, place[1], place[0], count[place[0]].item(), (0, 10))
-            labelled.add(place)
+        ax.plot(turns, count, marker="osD^"[row], ms=6, **look)
+        write(ax, name, *places[row], color=COLOURS[row])
+        texts.append(f"{name}: {', '.join(f'{each:.0f}' for each in count.tolist())}")
+        numbers |= {(x, f"{count[x]:.0f}"): count[x].item() for x in (0, calls)}
+    for (x, number), y in numbers.items():
+        write(ax, number, x, y, (9, 0) if x else (-9, 0), ha="left" if x else "right")
     ax.axhline(given, color="black", lw=1)
-    write(ax, f"one run has {given:.0f}", calls / 2, given, (0, 9))
-    ax.set(yscale="log", xlim=(-0.3, calls + 0.3), ylim=(4, 4e5))
-    finish(ax, "", "conversations needed")
-    legend_below([ax])
+    write(ax, f"the run has {given:.0f}", 0.5, given, (0, 9))
+    ax.set(yscale="log", xlim=(-0.5, calls + 0.5), ylim=(4, 5e5))
+    finish(ax, "", "conversations needed\nat the start")
     text = f"Conversations that call 1 to {calls} and the answer need, on a log scale."
-    describe(ax.figure, f"{text} {'; '.join(texts)}. One run has {given:.0f}.")
+    describe(ax.figure, f"{text} {'; '.join(texts)}. The run has {given:.0f}.")
     return ax
 
 
-def plot_prospects(needed: Tensor, ends: Tensor, left: float, updates: int) -> Axes:
-    """What each seed needs after some updates, and has learned at the end. [seed] each
+def plot_prospects(
+    copied: Tensor, needed: Tensor, ends: Tensor, left: float, updates: int
+) -> list[Axes]:
+    """How each seed copies after some updates and what it needs, beside its end.
 
-    A vertical line says how many conversations the run then has left.
+    [seed turn], [seed] and [seed]. A line parts those that need more than is left.
     """
-    ax = axes_row(width=7.4, height=3.6)[0]
-    ax.plot(needed, ends, "o", color=COLOURS[0], ms=7, alpha=0.8)
-    ax.axvline(left, color="black", lw=1)
-    write(ax, f"the run has {left:.0f} left", left, 0.9, (6, 0), ha="left")
-    ax.set(xscale="log", ylim=(0.2, 1.04))
-    axis, after = "conversations needed", f"after {updates} updates"
-    finish(ax, f"{axis} at the turn that needs most, {after}", "P(right) at the end")
-    pairs = zip(needed.tolist(), ends.tolist(), strict=True)
-    told = ", ".join(f"{need:.0f} and {end:.2f}" for need, end in sorted(pairs))
-    text = f"Conversations needed {after} and P(right) at the end, a point a seed"
-    describe(ax.figure, f"{text}: {told}. The run has {left:.0f} left.")
-    return ax
+    order = needed.argsort()
+    copied, needed, ends = copied[order], needed[order], ends[order]
+    axes = axes_row(2, width=9.6, height=4.8)
+    cells(axes[0], copied, size=11)
+    names = [f"{count:.0f}" for count in needed.tolist()]
+    turns = [*(f"call {turn}" for turn in range(1, copied.shape[1])), "answer"]
+    axes[0].set_xticks(range(len(turns)), turns)
+    axes[0].set_yticks(range(len(names)), names)
+    ylabel = "conversations needed\nat the turn that needs most"
+    finish(axes[0], "", ylabel, f"how often a turn copies, after {updates} updates")
+    bars = axes[1].barh(range(len(ends)), ends, color=PI, height=0.7)
+    axes[1].bar_label(bars, fmt="{:.2f}", padding=3)
+    axes[1].set(ylim=axes[0].get_ylim(), xlim=(0, 1.15), yticks=[])
+    finish(axes[1], "", "", "P(right) at the end")
+    fits = (needed < left).sum().item() - 0.5
+    for ax in axes:
+        ax.grid(visible=False)
+        ax.axhline(fits, color="black", lw=2)
+    note = f"above the line, the run\nhas enough left: {left:.0f}"
+    write(axes[1], note, 0.8, 10.5)
+    told = "; ".join(
+        f"{need}, {', '.join(f'{each:.2f}' for each in row)}, {end:.2f}"
+        for need, row, end in zip(names, copied.tolist(), ends.tolist(), strict=True)
+    )
+    text = "A row a seed: conversations needed, how often each turn copies after"
+    text += f" {updates} updates, and P(right) at the end: {told}."
+    describe(axes[0].figure, f"{text} The run has {left:.0f} left.")
+    plt.tight_layout()
+    return axes
