@@ -1,6 +1,9 @@
 """What `check` says of any kind of answer, and what it leaves alone."""
 
+import inspect
 import sys
+import textwrap
+from typing import Any
 
 import einops
 import pytest
@@ -16,6 +19,7 @@ from grpo_course.classroom.check import (
     find,
     progress,
     report,
+    same_code,
 )
 from grpo_course.sort import compute_reward, generate_responses, sort_distance_reward
 
@@ -185,6 +189,17 @@ def test_a_draft_is_untouched_until_a_step_of_it_changes():
     task = Exercise("99.4", abs, draft=lambda x: x + 1, cases=[case("one", x=-3)])
     assert diagnose(task, lambda x: x + 1).kind == "untouched"
     assert diagnose(task, lambda x: x + 2).kind == "values"
+
+
+def test_a_draft_is_untouched_where_its_own_cell_does_not_import_torch():
+    def draft(x):
+        for _ in range(2):
+            x = torch.sum(x)
+        return x
+
+    cell: dict[str, Any] = {}
+    exec(textwrap.dedent(inspect.getsource(draft)), cell)
+    assert same_code(cell["draft"], draft)
 
 
 def test_the_course_s_own_function_and_a_result_are_recognised(capsys):

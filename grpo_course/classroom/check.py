@@ -26,6 +26,7 @@ came out, what was expected, what was given. No answer is judged by how it is wr
 import ast
 import copy
 import difflib
+import dis
 import inspect
 import math
 import re
@@ -623,12 +624,20 @@ def same_kind(pair: Pair) -> bool:
     return pair.theirs.error is None and type(mine) is type(right)
 
 
+JUMPS = {*dis.hasjrel, *dis.hasjabs}
+
+
 def same_code(function: Callable, draft: Callable) -> bool:
     """Whether a function does, step for step, what the draft in the stub does."""
 
-    def steps(code: CodeType) -> tuple:
-        constants = (steps(c) if isinstance(c, CodeType) else c for c in code.co_consts)
-        return code.co_code, code.co_names, *constants
+    def steps(code: CodeType) -> list[tuple]:
+        found = []
+        for step in dis.get_instructions(code):
+            what = step.argval if step.opcode not in JUMPS else None
+            # Python 3.11 looks up `torch.sum` in another way if the file imports torch.
+            name = step.opname.replace("METHOD", "ATTR")
+            found.append((name, steps(what) if isinstance(what, CodeType) else what))
+        return found
 
     codes = [getattr(each, "__code__", None) for each in (function, draft)]
     return None not in codes and steps(codes[0]) == steps(codes[1])  # type: ignore[arg-type]

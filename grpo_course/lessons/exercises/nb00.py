@@ -4,7 +4,8 @@ import torch
 from torch.distributions import Categorical
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.lessons.exercises.shared import pick
+from grpo_course.lessons.exercises.shared import numbers, pick
+from grpo_course.sort import exact_sorted_probability
 
 
 @exercise("0.1", tolerance=1e-3)  # with or without the small number
@@ -117,4 +118,138 @@ take both means before you multiply. The deltas of a group add up to zero, so no
 is left. Multiply first, each response by its own delta.
 logits[:, None] => logits[None] | The logits need an axis of size 1 for trial, after \
 batch. As it is, the dice of one prompt meet the responses of another.
+"""
+
+
+class Dice(torch.nn.Module):
+    """Logits for each of a few prompts, whatever these are."""
+
+    def __init__(self, logits):
+        super().__init__()
+        self.logits = torch.nn.Parameter(logits.clone())
+
+    def forward(self, prompts):
+        return 1.0 * self.logits[: len(prompts)]
+
+
+def dice_of(batch, shift):
+    def start():
+        return Dice(numbers(batch, 3, 5, scale=0.5, shift=shift))
+
+    start.__name__ = f"logits for {batch} prompt{'s' * (batch > 1)}"
+    return start
+
+
+def drawing(num_responses):
+    """A `draw` without chance: another policy is answered by other responses."""
+
+    def draw(policy, prompts):
+        logits = policy(prompts).detach()[:, None]  # [batch 1 pos vocab]
+        noise = numbers(num_responses, *logits.shape[-2:])
+        return (logits + (20 * logits + 3 * noise).sin()).argmax(dim=-1)
+
+    draw.__name__ = f"draw, {num_responses} responses"
+    return draw
+
+
+def chance_of_right(policy, prompts):
+    with torch.no_grad():
+        return exact_sorted_probability(policy, prompts)
+
+
+def went(function, start, prompts, draw, num_steps, step_size):
+    """What a training loop returns, each half by its name."""
+    history = function(start(), prompts, draw, num_steps, step_size)
+    if not isinstance(history, tuple):
+        return history
+    return dict(zip(("P(right answer)", "rewards"), history, strict=True))
+
+
+def with_one_group(policy, prompts, draw, num_steps, step_size):
+    """-> P(right answer) [step batch], rewards [step batch trial]"""
+    right, seen, earned = prompts.sort(dim=-1).values, [], []
+    optimizer = torch.optim.SGD(policy.parameters(), lr=step_size)
+    responses = draw(policy, prompts)
+    rewards = (responses == right[:, None]).float().sum(dim=-1)
+    for _ in range(num_steps):
+        loss = grpo_loss(policy(prompts), responses, rewards)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.append(chance_of_right(policy, prompts))
+        earned.append(rewards)
+    return torch.stack(seen), torch.stack(earned)
+
+
+@exercise("0.3", use=went, draft=with_one_group)
+def train(policy, prompts, draw, num_steps, step_size):
+    """-> P(right answer) [step batch], rewards [step batch trial]"""
+    right, seen, earned = prompts.sort(dim=-1).values, [], []
+    optimizer = torch.optim.SGD(policy.parameters(), lr=step_size)
+    for _ in range(num_steps):
+        responses = draw(policy, prompts)
+        rewards = (responses == right[:, None]).float().sum(dim=-1)
+        loss = grpo_loss(policy(prompts), responses, rewards)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        seen.append(chance_of_right(policy, prompts))
+        earned.append(rewards)
+    return torch.stack(seen), torch.stack(earned)
+
+
+train.insight = (
+    "Here the data are made by what is trained: whenever the weights change, so do the "
+    "responses to learn from."
+)
+train.cases = (
+    case(
+        "three steps",
+        policy=dice_of(1, 0.0),
+        prompts=[[1, 0, 2]],
+        draw=drawing(6),
+        num_steps=3,
+        step_size=2.0,
+    ),
+    case(
+        "two prompts",
+        policy=dice_of(2, 1.0),
+        prompts=[[3, 2, 4], [1, 0, 1]],
+        draw=drawing(5),
+        num_steps=4,
+        step_size=3.0,
+    ),
+    case(
+        "short steps",
+        policy=dice_of(1, 2.0),
+        prompts=[[2, 0, 3]],
+        draw=drawing(9),
+        num_steps=6,
+        step_size=0.5,
+    ),
+)
+STILL = (
+    "No step changes the policy. The order is zero_grad, backward, step: what would a "
+    "zero_grad between backward and step take away?"
+)
+UNJUDGED = (
+    "Your responses are new, but their rewards are still those of the first group. "
+    "Judge each group itself: the line with rewards belongs into the loop, too."
+)
+train.mistakes = f"""
+responses = draw(policy, prompts) => responses = responses if seen else \
+draw(policy, prompts) | All your steps learn from the same responses, which the \
+policy wrote before its first step. Let it write new ones in each step.
+rewards = (responses == right[:, None]).float().sum(dim=-1) => rewards = rewards if \
+seen else (responses == right[:, None]).float().sum(dim=-1) | {UNJUDGED}
+optimizer.zero_grad() => | The gradients of all steps add up, so each step repeats \
+all those before it. Zero them in each step, before backward().
+loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}
+range(num_steps) => range(1) | Your loop ends after its first step. Is the `return` \
+indented too far?
+earned.append(rewards) => earned.append((draw(policy, prompts) == \
+right[:, None]).float().sum(dim=-1)) | The rewards that you note are those of the \
+next group. Draw at the beginning of a step, and note what this step has learned from.
+policy(prompts), responses => policy(prompts).detach().requires_grad_(), responses | \
+{STILL}
 """
