@@ -108,21 +108,43 @@ def by_dpo(
     return what_moved(change, pairs, prompts)[0]
 
 
-def on_marks(marks: Tensor, setting: Setting, prompts: Tensor) -> Tensor:
-    """What policies are worth that climbed such marks [seed batch all]. -> [seed]"""
-    policy = warm_start(setting.seeds, prompts)
+def on_marks(
+    marks: Tensor, setting: Setting, prompts: Tensor, learned: int = 10
+) -> Tensor:
+    """What policies are worth that climbed such marks [seed batch all]. -> [seed]
+
+    Before, they learned from the true reward for so many epochs.
+    """
+    policy = warm_start(setting.seeds, prompts, learned)
     return climb(marks, policy, prompts, **climbing(setting)).final("true")
 
 
-def at_start(setting: Setting) -> Tensor:
+def at_start(setting: Setting, learned: int = 10) -> Tensor:
     """log pi of every response before a policy climbs, [seed batch all]."""
     prompts = PROMPT_SETS[setting.prompts]
-    return all_log_probs(warm_start(setting.seeds, prompts).model, prompts).detach()
+    policy = warm_start(setting.seeds, prompts, learned)
+    return all_log_probs(policy.model, prompts).detach()
 
 
-def alone(setting: Setting) -> Tensor:
+def alone(setting: Setting, learned: int = 10) -> Tensor:
     """What policies are worth that climbed what they found likely. -> [seed]"""
-    return on_marks(at_start(setting), setting, PROMPT_SETS[setting.prompts])
+    marks = at_start(setting, learned)
+    return on_marks(marks, setting, PROMPT_SETS[setting.prompts], learned)
+
+
+def by_rubric(setting: Setting, inclusion: bool = True) -> Tensor:
+    """What weak policies are worth that climbed right answers to questions. -> [seed]
+
+    How many neighbours are in order, and how many numbers of the prompt are there?
+    """
+    prompts = PROMPT_SETS[setting.prompts]
+    answers = (EVERY[:, 1:] >= EVERY[:, :-1]).sum(-1).expand(len(prompts), -1)
+    if inclusion:
+        answers = answers + (prompts[:, None, :, None] == EVERY[:, None]).any(-1).sum(
+            -1
+        )
+    marks = answers.float().expand(len(setting.seeds), -1, -1)
+    return on_marks(marks, setting, prompts, learned=3)
 
 
 def by_record(setting: Setting) -> Tensor:
@@ -198,6 +220,12 @@ CLAIMS = (
         "A panel that errs apart leaves more than four that err alike.",
         (partial(by_names, panel="abci"), partial(by_names, panel="aegk")),
         not_tried={"other prompts": "the twelve judges know these alone"}),
+    Claim("17.order",
+        "Who climbs the order alone ends below who asks nobody, from a weak start.",
+        (partial(alone, learned=3), partial(by_rubric, inclusion=False))),
+    Claim("17.rubric",
+        "Who climbs inclusion + ordering ends above who asks nobody, from there.",
+        (by_rubric, partial(alone, learned=3))),
     Claim("17.copied", "Who distils ends close to its teacher.",
         (partial(taught, learned=14), the_teacher), within=0.1,
         not_tried={BEST: "one arm is the teacher, and has no rate"}),
