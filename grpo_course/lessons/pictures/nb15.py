@@ -64,8 +64,9 @@ def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
 
 def one_key(axes: list[Axes], side: str = "upper") -> list[Axes]:
     """One legend for a row of plots that show the same."""
-    key = axes[0].get_legend_handles_labels()
-    axes[0].figure.legend(*key, loc=f"outside {side} center", ncols=len(key[0]))
+    key, place = axes[0].get_legend_handles_labels(), f"outside {side} center"
+    look: dict[str, Any] = {"loc": place, "ncols": len(key[0])}
+    axes[0].figure.legend(*key, **look)
     return axes
 
 
