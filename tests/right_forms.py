@@ -30,7 +30,7 @@ from grpo_course.formulas import (
     loss_report,
 )
 from grpo_course.lessons import preferences
-from grpo_course.lessons.exercises import nb06
+from grpo_course.lessons.exercises import nb00, nb06
 from grpo_course.lessons.hunt.probes import token_with
 from grpo_course.lessons.look_ups import turn_rewards
 from grpo_course.lessons.own_task import task_of
@@ -316,6 +316,39 @@ def _of_nonzero(n, o, d):
     return -loss.sum() / (loss != 0).sum()
 
 
+def _without_an_optimizer(policy, prompts, draw, num_steps, step_size):
+    """Each step by hand, on all weights."""
+    right, history = prompts.sort(dim=-1).values, []
+    for _ in range(num_steps):
+        responses = draw(policy, prompts)
+        rewards = 1.0 * (responses == right[:, None]).sum(dim=-1)
+        weights = [*policy.parameters()]
+        loss = nb00.grpo_loss(policy(prompts), responses, rewards)
+        slopes = torch.autograd.grad(loss, weights)
+        with torch.no_grad():
+            for weight, slope in zip(weights, slopes, strict=True):
+                weight -= step_size * slope
+        history.append((nb00.chance_of_right(policy, prompts), rewards))
+    chances, earned = zip(*history, strict=True)
+    return torch.stack(chances), torch.stack(earned)
+
+
+def _zeroed_behind_the_step(policy, prompts, draw, num_steps, step_size):
+    """The next group is drawn at the end of a step, and the gradients zeroed there."""
+    right = prompts.sort(dim=-1, stable=True).values
+    optimizer = torch.optim.SGD(policy.parameters(), lr=step_size)
+    chances = torch.empty(num_steps, len(prompts))
+    responses, earned = draw(policy, prompts), []
+    for step in range(num_steps):
+        earned.append((responses == right[:, None]).float().sum(dim=-1))
+        nb00.grpo_loss(policy(prompts), responses, earned[-1]).backward()
+        optimizer.step()
+        policy.zero_grad()
+        chances[step] = nb00.chance_of_right(policy, prompts)
+        responses = draw(policy, prompts)
+    return chances, torch.stack(earned)
+
+
 def pairs(forms):
     """Each answer beside the name of its exercise, which has one or a list."""
     return [
@@ -340,6 +373,7 @@ RIGHT = pairs(
             # A logit is its log-probability plus a number that the deltas cancel.
             lambda x, ids, r: _weighed(x, ids, r),
         ],
+        "train": [_without_an_optimizer, _zeroed_behind_the_step],
         "is_dead_end": [
             lambda r: (
                 (r >= r.amax(0))
@@ -490,9 +524,13 @@ RIGHT = pairs(
             ),
             lambda c, r, rc, rr, beta: F.softplus(beta * ((r - c) + (rc - rr))).mean(),
         ],
-        "distillation_deltas": (
-            lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0)
-        ),
+        "distillation_deltas": [
+            lambda own, theirs, mask: (theirs - own).detach().masked_fill(~mask, 0.0),
+            # The padding is hidden from both before they are subtracted.
+            lambda own, theirs, mask: (
+                theirs.where(mask, 0.0) - own.where(mask, 0.0)
+            ).detach(),
+        ],
         "shifted_log_probs": lambda x, ids: Categorical(logits=x[..., :-1, :]).log_prob(
             ids[..., 1:]
         ),

@@ -155,7 +155,15 @@ weights the whole log-ratio.
 """
 
 
-@exercise("17.3", gradient="log_probs teacher_log_probs")
+# The draft: minus k3 pushes no token up, and what is not finite stays so, times 0.
+def drafted_deltas(log_probs, teacher_log_probs, mask):
+    """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
+    gap = (teacher_log_probs - log_probs).detach()
+    k3 = torch.expm1(gap) - gap
+    return -k3 * mask
+
+
+@exercise("17.3", gradient="log_probs teacher_log_probs", draft=drafted_deltas)
 def distillation_deltas(log_probs, teacher_log_probs, mask):
     """float, float, bool [batch trial pos] -> float [batch trial pos], a constant"""
     deltas = (teacher_log_probs - log_probs).detach()
@@ -181,44 +189,42 @@ distillation_deltas.cases = (
     ),
     case(
         "the padding holds what nobody would write",
-        "Padding may hold -inf, and -inf times 0 is NaN. Choose with torch.where.",
+        "Padding may hold -inf. -inf less -inf is NaN, also times 0. Choose with "
+        "torch.where.",
         log_probs=[[[-0.5, -1.0, -float("inf")]]],
         teacher_log_probs=[[[-0.1, -2.0, -float("inf")]]],
         mask=[[[True, True, False]]],
     ),
-)
-WEIGHTED = (
-    "You weight the log-ratio. A likely token is written often, and so counts often "
-    "enough: k1 is the log-ratio alone."
 )
 CENTERED = (
     "You center the deltas within the response. The teacher judges each token by "
     "itself, and a response may be right throughout."
 )
 ONE_SIGN = (
-    "This is k2 or k3, which has one sign for all tokens: they would all be pushed the "
-    "same way. k1 is the plain log-ratio."
+    "k3 has one sign for all tokens: with a minus no token is pushed up, without it "
+    "none down. A delta stands before the gradient of log pi. What stands there in the "
+    "gradient of the KL?"
 )
 distillation_deltas.mistakes = f"""
-(teacher_log_probs - log_probs).detach() => (log_probs.exp() * (teacher_log_probs - \
-log_probs)).detach() | {WEIGHTED}
+(teacher_log_probs - log_probs).detach() => (teacher_log_probs - log_probs - \
+torch.expm1(teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
+(teacher_log_probs - log_probs).detach() => (torch.expm1(teacher_log_probs - \
+log_probs) - (teacher_log_probs - log_probs)).detach() | {ONE_SIGN}
+(teacher_log_probs - log_probs).detach() => torch.expm1(teacher_log_probs - \
+log_probs).detach() | This part of k3 makes another KL smaller, that of the teacher to \
+the student. Which factor has the gradient of the KL of the student to the teacher?
 mask, deltas, => mask, deltas - deltas.mean(dim=-1, keepdim=True), | {CENTERED}
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0) - torch.where(mask, \
 deltas, 0.0).mean(dim=-2, keepdim=True) | You center the deltas within the group. The \
 teacher judges each token by itself, and no group is asked.
  - log_probs => | You take the teacher's log-probability alone. The KL also holds the \
 student's: without it, nothing keeps the student close to its teacher.
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs.exp() - \
-log_probs.exp()).detach() | You compare probabilities. The KL is a mean of \
-differences between logarithms.
 torch.where(mask, deltas, 0.0) => torch.where(mask, deltas, 0.0).sum(-1, \
 keepdim=True).expand_as(log_probs) | Every token of a response gets the same \
 delta. The teacher judges each by itself.
 (teacher_log_probs - log_probs) => (log_probs - teacher_log_probs) | This is k1 \
 itself: it pushes up what the teacher finds less likely than the student does, so the \
 KL grows.
-(teacher_log_probs - log_probs).detach() => (teacher_log_probs - \
-log_probs).square().detach() / 2 | {ONE_SIGN}
 return (teacher_log_probs - log_probs).detach() | Padding gets a delta, too. \
 Nobody wrote it: it gets 0.
 """
