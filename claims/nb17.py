@@ -30,7 +30,12 @@ from grpo_course.lessons.preferences import (
     warm_start,
     what_moved,
 )
-from grpo_course.sort import SORT_PROMPTS, all_log_probs
+from grpo_course.sort import (
+    SORT_PROMPTS,
+    all_log_probs,
+    all_rewards,
+    sort_inclusion_ordering_reward,
+)
 
 
 def climbing(setting: Setting) -> dict[str, Any]:
@@ -138,13 +143,10 @@ def by_rubric(setting: Setting, inclusion: bool = True) -> Tensor:
     How many neighbours are in order, and how many numbers of the prompt are there?
     """
     prompts = PROMPT_SETS[setting.prompts]
-    answers = (EVERY[:, 1:] >= EVERY[:, :-1]).sum(-1).expand(len(prompts), -1)
-    if inclusion:
-        answers = answers + (prompts[:, None, :, None] == EVERY[:, None]).any(-1).sum(
-            -1
-        )
-    marks = answers.float().expand(len(setting.seeds), -1, -1)
-    return on_marks(marks, setting, prompts, learned=3)
+    ordering = (EVERY[:, 1:] >= EVERY[:, :-1]).sum(-1).float()
+    both = all_rewards(prompts, 5, sort_inclusion_ordering_reward)
+    marks = both if inclusion else ordering.expand_as(both)
+    return on_marks(marks.expand(len(setting.seeds), -1, -1), setting, prompts, 3)
 
 
 def by_record(setting: Setting) -> Tensor:

@@ -93,6 +93,13 @@ def legend_below(row: Sequence[Axes]) -> None:
     plt.tight_layout(rect=(0, 0.1, 1, 1))
 
 
+def legend_outside(row: Sequence[Axes], side: str = "upper") -> None:
+    """As `legend_below`, for a figure whose layout makes room, on the side given."""
+    handles, where = row[0].get_legend_handles_labels(), f"outside {side} center"
+    place: dict[str, Any] = {"loc": where, "ncols": len(handles[1])}
+    row[0].figure.legend(*handles, **place)
+
+
 # Curves
 
 

@@ -129,7 +129,7 @@ class Dice(torch.nn.Module):
         self.logits = torch.nn.Parameter(logits.clone())
 
     def forward(self, prompts):
-        return 1.0 * self.logits[: len(prompts)]
+        return 1.0 * self.logits
 
 
 def dice_of(batch, shift):
@@ -232,16 +232,14 @@ STILL = (
     "No step changes the policy. The order is zero_grad, backward, step: what would a "
     "zero_grad between backward and step take away?"
 )
-UNJUDGED = (
-    "Your responses are new, but their rewards are still those of the first group. "
-    "Judge each group itself: the line with rewards belongs into the loop, too."
-)
 train.mistakes = f"""
 responses = draw(policy, prompts) => responses = responses if seen else \
 draw(policy, prompts) | All your steps learn from the same responses, which the \
 policy wrote before its first step. Let it write new ones in each step.
 rewards = (responses == right[:, None]).float().sum(dim=-1) => rewards = rewards if \
-seen else (responses == right[:, None]).float().sum(dim=-1) | {UNJUDGED}
+seen else (responses == right[:, None]).float().sum(dim=-1) | Your responses are new, but their \
+rewards are still those of the first group. Judge each group itself: the line with \
+rewards belongs into the loop, too.
 optimizer.zero_grad() => | The gradients of all steps add up, so each step repeats \
 all those before it. Zero them in each step, before backward().
 loss.backward() => loss.backward(); optimizer.zero_grad() | {STILL}

@@ -10,7 +10,12 @@ from torch import Generator, Tensor
 from torch.optim import Adam
 
 from grpo_course.classroom.check import case, exercise
-from grpo_course.formulas import compute_deltas, compute_kl_penalty, compute_loss
+from grpo_course.formulas import (
+    compute_deltas,
+    compute_kl_penalty,
+    compute_loss,
+    loss_report,
+)
 from grpo_course.lessons.exercises.shared import PROMPTS, TOO_EARLY, numbers
 from grpo_course.sort import (
     SortModel,
@@ -297,13 +302,12 @@ def distances(loop: Callable, learning_rate: float, *run: Any) -> Tensor:
     optimizer = Adam(model.parameters(), lr=learning_rate)
 
     def seeing(log_probs, old_log_probs, ref_log_probs, deltas, beta):
-        ratio = (log_probs - old_log_probs).detach().exp()
-        largest = (ratio - 1).abs().amax(dim=(-3, -2, -1)).mean()
-        k3 = compute_kl_penalty(log_probs.detach(), ref_log_probs).mean()
-        gain = ratio * deltas[..., None]
-        clipped = ratio.clamp(0.8, 1.2) * deltas[..., None] < gain
-        share = clipped.sum() / (gain != 0).sum()
-        seen.append(torch.stack([largest, k3, share]))
+        report = loss_report(log_probs.detach(), deltas, old_log_probs)
+        largest = torch.maximum(report["ratio_max"] - 1, 1 - report["ratio_min"])
+        k3 = compute_kl_penalty(log_probs.detach(), ref_log_probs)
+        clipped = report["clip_fraction_low"] + report["clip_fraction_high"]
+        share = clipped.sum() / (clipped + report["gradient_fraction"]).sum()
+        seen.append(torch.stack([largest.mean(), k3.mean(), share]))
         return inner_step_loss(log_probs, old_log_probs, ref_log_probs, deltas, beta)
 
     space = loop.__globals__ | {"inner_step_loss": seeing}

@@ -1,4 +1,4 @@
-"""What notebook 03 alone draws: a field of updates, and runs in it."""
+"""What notebook 03 alone draws: a field of updates, runs in it, curves side by side."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -8,7 +8,14 @@ from torch import Generator, Tensor
 from torch.nn.functional import one_hot
 
 from grpo_course.classroom.alt_text import describe
-from grpo_course.classroom.plots import COLOURS, PI, axes_grid
+from grpo_course.classroom.plots import (
+    COLOURS,
+    PI,
+    axes_grid,
+    axes_row,
+    legend_below,
+    plot_bands,
+)
 from grpo_course.lessons.pictures.shared import CORNERS, name_corners
 
 
@@ -111,3 +118,18 @@ def draw_triangle(
     name_corners(ax, names)
     ax.set(xlim=(-0.12, 1.12), ylim=(-0.12, 0.95), aspect="equal")
     ax.axis("off")
+
+
+def plot_beside(
+    panels: Mapping[str, dict[str, Tensor]], ylabel: str, xlabel: str
+) -> list[Axes]:
+    """Bands [step seed] in each panel, of one scale and with one legend."""
+    axes = axes_row(len(panels), width=10.0)
+    for ax, (title, curves) in zip(axes, panels.items(), strict=True):
+        first = ax is axes[0]
+        if not first:
+            ax.sharey(axes[0])
+        plot_bands(curves, ylabel if first else "", xlabel, ax=ax).legend().remove()
+        ax.set_title(title)
+    legend_below(axes)
+    return axes

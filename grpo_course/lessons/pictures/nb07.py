@@ -26,6 +26,7 @@ from grpo_course.classroom.plots import (
     draw_group,
     finish,
     legend_above,
+    legend_outside,
     plot_bands,
     write,
 )
@@ -78,8 +79,7 @@ def plot_panel(runs: dict[str, History], names: Sequence[str]) -> list[Axes]:
             ax.set(ylim=(-0.1, 0.1), yticks=(-0.1, 0, 0.1))  # no zooming in on rounding
     figure.supxlabel("epoch")
     if len(runs) > 1:
-        lines = grid[0].get_legend_handles_labels()
-        figure.legend(*lines, loc="outside upper center", ncols=len(runs))
+        legend_outside(grid)
     return list(grid)
 
 
@@ -91,9 +91,7 @@ def plot_two_steps(runs: Mapping[str, History], count: int = 12) -> list[Axes]:
     """
     ax, right = axes_row(2, width=11.0, height=4.0)
     starts = {name: run.epochs("loss") for name, run in runs.items()}
-    plot_bands(starts, "", "rollout, all of them", ax=right)
-    if legend := right.get_legend():
-        legend.remove()  # as on the left
+    plot_bands(starts, "", "rollout, all of them", ax=right).legend().remove()
     right.set_title("before the first step alone", pad=6)
     curves = {name: run.curve("loss")[: 2 * count] for name, run in runs.items()}
     places = (torch.arange(2 * count) / 2).tolist()

@@ -17,6 +17,7 @@ from grpo_course.classroom.plots import (
     axes_grid,
     axes_row,
     finish,
+    legend_outside,
 )
 from grpo_course.lessons.pictures.shared import draw_costs
 
@@ -76,9 +77,8 @@ def plot_log_panel(log: Log, healthy: Sequence[Log]) -> list[Axes]:
             ax.yaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
             ax.yaxis.set_minor_locator(NullLocator())
             ax.grid(axis="y", alpha=0.8)
-    figure, handles = axes[0].figure, axes[0].get_legend_handles_labels()
-    figure.supxlabel("rollout")
-    figure.legend(*handles, loc="outside upper center", ncols=2)
+    axes[0].figure.supxlabel("rollout")
+    legend_outside(axes)
     return axes
 
 

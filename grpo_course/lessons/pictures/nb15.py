@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from pandas import DataFrame
 from torch import Tensor
 
-from grpo_course.classroom.plots import COLOURS, axes_grid, finish
+from grpo_course.classroom.plots import COLOURS, axes_grid, finish, legend_outside
 from grpo_course.lessons.own_task import means_of
 
 RIGHT, PAID = COLOURS[:2]
@@ -42,7 +42,8 @@ def plot_starts(starts: Mapping[str, Tensor]) -> list[Axes]:
         ("tied", "$×$", "black"),
     ):
         axes[0].scatter([], [], s=120, marker=sign, color=colour, label=label)
-    return one_key(axes, "lower")
+    legend_outside(axes, "lower")
+    return axes
 
 
 def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
@@ -59,14 +60,7 @@ def plot_runs(runs: Mapping[str, DataFrame]) -> list[Axes]:
         ax.set_ylim(0, 1)
         what = "mean of ten epochs,\ntraining words"
         finish(ax, "epoch", what, f"paid for: {name}").label_outer()
-    return one_key(axes)
-
-
-def one_key(axes: list[Axes], side: str = "upper") -> list[Axes]:
-    """One legend for a row of plots that show the same."""
-    key, place = axes[0].get_legend_handles_labels(), f"outside {side} center"
-    look: dict[str, Any] = {"loc": place, "ncols": len(key[0])}
-    axes[0].figure.legend(*key, **look)
+    legend_outside(axes)
     return axes
 
 
@@ -94,4 +88,5 @@ def plot_ends(rows: Sequence[Mapping[str, Any]], ways: Sequence[str]) -> list[Ax
         ax.set_ylim(-0.03, 1.03)
         finish(ax, "", "share right", way).grid(visible=False, axis="x")
         ax.label_outer()
-    return one_key(axes)
+    legend_outside(axes)
+    return axes

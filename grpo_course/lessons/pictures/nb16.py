@@ -74,6 +74,11 @@ def plot_forgotten(runs: Mapping[str, Sequence[Tensor]]) -> list[Axes]:
     return axes
 
 
+def turn_names(count: int) -> list[str]:
+    """The calls, and the answer behind them."""
+    return [*(f"call {call}" for call in range(1, count)), "answer"]
+
+
 def plot_conversations(
     asked: Tensor, read: Tensor, written: Tensor, rewards: Tensor
 ) -> Axes:
@@ -89,8 +94,7 @@ def plot_conversations(
     ax.set(xlim=(-0.5, turns + 0.2), ylim=(rewards.numel() - 0.5, -0.9))
     ax.set_title(f"{heading}\nframed: the turn copies; arrows: $\\delta$")
     ax.axis("off")
-    for turn in range(turns):
-        name = f"call {turn + 1}" if turn < turns - 1 else "answer"
+    for turn, name in enumerate(turn_names(turns)):
         write(ax, name, turn - 0.12, -0.68)
     groups = (read[0].tolist(), written[0].tolist(), rewards[0], deltas[0])
     for y, (before, after, reward, delta) in enumerate(zip(*groups, strict=True)):
@@ -117,7 +121,7 @@ def plot_needed(needed: Mapping[str, Tensor], given: float) -> Axes:
     ax, texts = axes_row(width=8.4, height=3.6)[0], []
     numbers: dict[tuple[int, str], float] = {}  # once where two lines meet
     calls = len(next(iter(needed.values()))) - 1
-    turns = [*(f"call {call + 1}" for call in range(calls)), "answer"]
+    turns = turn_names(calls + 1)
     places = ((1.5, 2.3e5), (2.0, 4.6e3), (0.5, 270), (2.1, 25))
     for row, (name, count) in enumerate(needed.items()):
         look: dict[str, Any] = {"color": COLOURS[row], "ls": LINES[row]}
@@ -148,8 +152,7 @@ def plot_prospects(
     axes = axes_row(2, width=9.6, height=4.8)
     cells(axes[0], copied, size=11)
     names = [f"{count:.0f}" for count in needed.tolist()]
-    turns = [*(f"call {turn}" for turn in range(1, copied.shape[1])), "answer"]
-    axes[0].set_xticks(range(len(turns)), turns)
+    axes[0].set_xticks(range(copied.shape[1]), turn_names(copied.shape[1]))
     axes[0].set_yticks(range(len(names)), names)
     ylabel = "conversations needed\nat the turn that needs most"
     finish(axes[0], "", ylabel, f"how often a turn copies, after {updates} updates")

@@ -1,6 +1,6 @@
 """What several notebooks draw of their subject."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -16,28 +16,9 @@ from grpo_course.classroom.plots import (
     GROUND,
     LEVEL,
     PI,
-    axes_row,
     cells,
     finish,
-    legend_below,
-    plot_bands,
 )
-
-
-def plot_beside(
-    panels: Mapping[str, dict[str, Tensor]], ylabel: str = "", xlabel: str = "rollout"
-) -> list[Axes]:
-    """Bands [step seed] in each panel, with one legend; with a ylabel, of one scale."""
-    axes = axes_row(len(panels), width=10.0)
-    for ax, (title, curves) in zip(axes, panels.items(), strict=True):
-        first = ax is axes[0]
-        if ylabel and not first:
-            ax.sharey(axes[0])
-        plot_bands(curves, ylabel if first else "", xlabel, ax=ax).legend().remove()
-        ax.set_title(title)
-    legend_below(axes)
-    return axes
-
 
 # Three answers: every policy is a point of a triangle.
 CORNERS = torch.tensor([[0.0, 0.0], [1.0, 0.0], [0.5, 0.75**0.5]])
